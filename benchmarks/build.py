@@ -38,7 +38,7 @@ from tests.support.metadata_log import batch, value
 CHANGED = 5
 TOPIC, KEY = "team-1.orders-{}.v1", "retention.ms"
 PATIENCE = 600.0
-_LOOK_SECONDS = 0.05
+_CHECK_SECONDS = 0.05
 _CLOSED = ("valid_to", "is_current", "made")
 """What differs in a row once another follows it."""
 
@@ -95,7 +95,7 @@ def until(is_so: Callable[[], bool], running: Watched) -> None:
             raise SystemExit(f"kac lake run ended with {running.process.returncode}")
         if time.monotonic() > deadline:
             raise TimeoutError(f"not in {PATIENCE:g} s")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_CHECK_SECONDS)
 
 
 def while_it_runs(growing: Growing, rounds: int) -> None:

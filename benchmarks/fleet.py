@@ -37,7 +37,7 @@ SERVE = "--serve"
 LIMITS = {100: 8.0, 1_000: 60.0}
 """Seconds for a poll of so many clusters."""
 QUERY_SECONDS = 0.5
-CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY = 100, 5, 10
+CLUSTERS, POLL_MINUTES, CHANGES_A_DAY = 100, 5, 10
 DAYS_AT_ONCE = 30
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -107,10 +107,10 @@ def make_year(where: str, days: int) -> None:
     beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "is_sensitive": False}
     empty = dict.fromkeys(("entity_key", "attr", "value", "source"))
     for first in range(0, days, DAYS_AT_ONCE):
-        looks = range(first * 24 * 60 // LOOK_MINUTES, min(first + DAYS_AT_ONCE, days) * 24 * 60 // LOOK_MINUTES)
-        times = [BEGAN + look * timedelta(minutes=LOOK_MINUTES) for look in looks for _ in range(CLUSTERS)]
+        polls = range(first * 24 * 60 // POLL_MINUTES, min(first + DAYS_AT_ONCE, days) * 24 * 60 // POLL_MINUTES)
+        times = [BEGAN + poll * timedelta(minutes=POLL_MINUTES) for poll in polls for _ in range(CLUSTERS)]
         columns = {
-            "cluster_id": [f"cluster-{number}" for _ in looks for number in range(CLUSTERS)],
+            "cluster_id": [f"cluster-{number}" for _ in polls for number in range(CLUSTERS)],
             "observed_ts": times,
             **{name: [value] * len(times) for name, value in {**beats, **empty}.items()},
         }

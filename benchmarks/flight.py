@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.flight [--minutes 60] [--reading 40000] [--keep FILE]``. An embedded cluster of 400 topics of 100
 partitions, three replicas each; with --reading also a group that committed in so many partitions. `kac record`'s own
-looks are taken every 2 s of a clock that is set on after each. Between two looks half a percent of the partitions, 200,
+polls are taken every 2 s of a clock that is set on after each. Between two polls half a percent of the partitions, 200,
 get records, and the group commits what it read of them; within the hour each of another 200 loses a replica from its
 ISR and gets it back. Bytes are the file's, and seconds the processor's of the record alone. Of less than 60 minutes the
 hour is worked out of their second half.
@@ -34,20 +34,20 @@ from console.flight.answer import Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.tap import Tap
-from console.session import slow_looks, triage_looks
+from console.session import slow_polls, triage_polls
 from console.session.session import Session
 from console.session.snapshot_reader import Clock
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.wire.schemas import api_name
 
 TOPICS, PARTITIONS, REPLICAS = 400, 100, 3
 MOVING = TOPICS * PARTITIONS // 200
-LOOK = 2.0
+POLL = 2.0
 PATIENT = 600.0
 """Seconds for an answer: of a busy machine, which has the cluster and the client, none is late."""
 _LIMITS = {
-    triage_looks: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS", "SHORT_SECONDS"),
-    slow_looks: ("VIEW_SECONDS",),
+    triage_polls: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS", "SHORT_SECONDS"),
+    slow_polls: ("VIEW_SECONDS",),
     partitions: ("LEADER_SECONDS",),
     topics: ("ANSWER_SECONDS",),
 }
@@ -98,9 +98,9 @@ def growing() -> list[tuple[str, int]]:
     return [(f"team-{at % 20:02}.topic-{at:04}", chance.randrange(PARTITIONS)) for at in range(MOVING)]
 
 
-def move(cluster: EmbeddedCluster, look: int, of: int) -> None:
-    """What happens between two looks."""
-    state, chance = cluster.state, random.Random(look)
+def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
+    """What happens between two polls."""
+    state, chance = cluster.state, random.Random(poll)
     for place in growing():
         records = chance.randrange(1, 5000)
         log = state.logs[place]
@@ -109,7 +109,7 @@ def move(cluster: EmbeddedCluster, look: int, of: int) -> None:
         if (group := state.groups.get("reads-what-grows")) is not None:
             group.offsets[place] = Committed(max(0, log.end - chance.randrange(2000)), at=cluster.clock.time())
     alive = frozenset(state.brokers)
-    for turn in range(2 * MOVING * look // of, 2 * MOVING * (look + 1) // of):
+    for turn in range(2 * MOVING * poll // of, 2 * MOVING * (poll + 1) // of):
         name, index = f"team-{turn % MOVING % 20:02}.topic-{turn % MOVING + 200:04}", turn % PARTITIONS
         topic = state.topics[name]
         partition = topic.partitions[index]
@@ -140,43 +140,43 @@ class Sink:
         self.grown[api] = self.grown.get(api, 0) + self.writer.size - size
 
 
-async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, looks: int) -> list[tuple[int, float]]:
-    """Look as `kac record` does, every LOOK seconds of the clock; bytes and seconds of the record after each."""
+async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, polls: int) -> list[tuple[int, float]]:
+    """Poll as `kac record` does, every POLL seconds of the clock; bytes and seconds of the record after each."""
     settings = ConnectionSettings(
         tuple((host, int(port)) for host, _, port in (a.rpartition(":") for a in cluster.bootstrap.split(","))),
         request_timeout=PATIENT,
     )
     for module, names in _LIMITS.items():
         vars(module).update(dict.fromkeys(names, PATIENT))
-    vars(triage_looks)["time"] = clock
-    began_ms, an_hour = round(clock.at * 1000), round(3600 / LOOK)
+    vars(triage_polls)["time"] = clock
+    began_ms, an_hour = round(clock.at * 1000), round(3600 / POLL)
     sink.now_ms = began_ms
     taken = []
     with AdminClient(settings, Tap(sink.take)) as client:
         session = Session(client, Context("bench", "", settings), clock=Clock(clock.now, clock.monotonic))
-        async with Looker(session) as looker:
-            for look in range(looks):
-                await looker.look(whole=True)
+        async with Poller(session) as poller:
+            for poll in range(polls):
+                await poller.poll(whole=True)
                 taken.append((sink.writer.size, sink.seconds))
-                clock.at += LOOK
-                sink.now_ms += round(LOOK * 1000)
-                await asyncio.to_thread(cluster.call, lambda state, at=look: move(state, at, an_hour), timeout=PATIENT)
+                clock.at += POLL
+                sink.now_ms += round(POLL * 1000)
+                await asyncio.to_thread(cluster.call, lambda state, at=poll: move(state, at, an_hour), timeout=PATIENT)
     return taken
 
 
 async def measure(minutes: float, path: Path, *, reading: int) -> None:
     """Record, and report."""
     clock = Simulated(float(round(time.time())))
-    looks = round(minutes * 60 / LOOK)
+    polls = round(minutes * 60 / POLL)
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
         cluster.call(lambda c: fill(c, reading=reading), timeout=PATIENT)
         sink = Sink(FlightWriter(path, Header("", "bench", round(clock.at * 1000), "bench")))
-        taken = await recorded(cluster, sink, clock, looks)
+        taken = await recorded(cluster, sink, clock, polls)
     sink.writer.close()
     size, seconds = sink.writer.size, sink.seconds
     report("record", minutes=minutes, bytes=size, answers=sink.count, answered=sink.bytes, **load())
     report("by API, KiB", **{api: round(grown / 1024, 1) for api, grown in sorted(sink.grown.items()) if grown})
-    half, half_seconds = taken[looks // 2]
+    half, half_seconds = taken[polls // 2]
     missing = max(0.0, 60 - minutes)
     an_hour = size + (size - half) * missing / (minutes / 2)
     report("an hour is", simulated_minutes=minutes, worked_out_of_the_last=minutes / 2 if missing else 0)
@@ -217,8 +217,8 @@ async def replayed(path: Path) -> None:
     taken, before = [], time.process_time()
     replay = Replay.of(FlightReader(path), path.name)
     observations: Observations | None = None
-    async for look in replay.looks(replay.times[:11]):
-        observations = after(observations, look) if observations is not None else begin(look)
+    async for poll in replay.polls(replay.times[:11]):
+        observations = after(observations, poll) if observations is not None else begin(poll)
         diagnose(observations)
         taken.append(round((time.process_time() - before) * 1000))
         before = time.process_time()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from benchmarks.embedded import Started
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.scale import PATIENCE, TOPICS, processor_seconds, terminal
-from console.admin.groups import list_groups, look_at_groups
+from console.admin.groups import list_groups, poll_groups
 from console.admin.link import ANY, Link, Route
 from console.admin.settings import ConnectionSettings
 from console.model import snapshot as refresh
@@ -76,7 +76,7 @@ async def first_screen(link: Link) -> Snapshot:
     """What the pane reads before it is of use: all groups, members and lag of those that are shown; and their rows."""
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
-    snapshot = await looked(link, snapshot, list(listing.groups)[:SCREEN])
+    snapshot = await polled(link, snapshot, list(listing.groups)[:SCREEN])
     for name, group in snapshot.groups.items():
         GROUPS.cells(GroupRow(group, snapshot.lags.get(name), snapshot.lag_trends.get(name)))
     return snapshot
@@ -88,17 +88,17 @@ async def everything(link: Link) -> Snapshot:
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
     names = list(listing.groups)
     for start in range(0, len(names), GROUPS_AT_ONCE):
-        snapshot = await looked(link, snapshot, names[start : start + GROUPS_AT_ONCE])
+        snapshot = await polled(link, snapshot, names[start : start + GROUPS_AT_ONCE])
     assert sum(len(lag.partitions) for lag in snapshot.lags.values()) == 4 * len(names)
     return snapshot
 
 
-async def looked(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
-    """The snapshot after a look at some groups."""
-    looks = await look_at_groups(link, names, {name: snapshot.groups[name].type for name in names})
+async def polled(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
+    """The snapshot after a poll of some groups."""
+    polls = await poll_groups(link, names, {name: snapshot.groups[name].type for name in names})
     at = datetime.now(UTC)
-    trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at)
-    return refresh.with_group_looks(snapshot, looks, trends, at)
+    trends = refresh.trends_after(snapshot.lag_trends, polls.lags, at)
+    return refresh.with_group_polls(snapshot, polls, trends, at)
 
 
 async def undecoded(link: Link, asked: Sequence[Asked]) -> None:

@@ -27,7 +27,7 @@ from console.model.snapshot import Snapshot
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ASKS_FOR_MOVES = b"\x1b[?1003h"
-LOOKS = 5
+POLLS = 5
 """Samples that are taken, of the `OWN_SLOTS`."""
 BETWEEN = 1.0
 """Seconds without a byte between two drawings."""
@@ -35,29 +35,29 @@ COLUMN, EACH = 14, 200
 """Bytes that a line of a new column may take, and those around it: the clock of the axis, the cursor's place."""
 
 
-def looks(topics: int, busy: int) -> Iterator[Snapshot]:
-    """So many topics of which some are written to, at each look at other rates."""
+def polls(topics: int, busy: int) -> Iterator[Snapshot]:
+    """So many topics of which some are written to, at each poll at other rates."""
     idle = Counter(0.0, 0, 0.0, 0, 10.0, 0, 1)
     made = {name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in (f"service-{n:06}" for n in range(topics))}
     counters = {(name, 0): idle for name in made}
-    for turn in range(LOOKS):
+    for turn in range(POLLS):
         for number, place in enumerate(islice(counters, busy)):
             counters[place] = Counter(0.0, 0, 0.0, 0, 10.0, 1000 + number + turn, 1)
         yield Snapshot(topics=made, rates=Rates(sizes=counters, ends=counters), read_at={"topics": NOW})
 
 
 def memory(topics: int, busy: int, limit: float) -> None:
-    """MiB that the samples of half an hour take, by `LOOKS` of them: what is equal in all counts once, names themselves
+    """MiB that the samples of half an hour take, by `POLLS` of them: what is equal in all counts once, names themselves
     are the topics'."""
     known, seconds = HalfHour(), []
-    for turn, looked in enumerate(looks(topics, busy)):
+    for turn, polled in enumerate(polls(topics, busy)):
         began = time.process_time()
-        known = known.after(looked, NOW + timedelta(seconds=turn * OWN_EVERY))
+        known = known.after(polled, NOW + timedelta(seconds=turn * OWN_EVERY))
         seconds.append(time.process_time() - began)
     packed = [each.kinds["topic"] for each in known.own]
     columns = {id(part): part for each in packed for column in each.columns for part in (column.values, column.places)}
     names = sum(sys.getsizeof(each) for each in {id(each.names): each.names for each in packed}.values())
-    taken = names + sum(map(sys.getsizeof, columns.values())) * OWN_SLOTS / LOOKS
+    taken = names + sum(map(sys.getsizeof, columns.values())) * OWN_SLOTS / POLLS
     report("a sample of all topics", topics=topics, busy=busy, cpu=round(statistics.median(seconds), 3))
     report_ratio(f"half an hour of {topics:,} topics, {busy:,} written to: MiB", taken / 2**20, limit)
 

@@ -1,7 +1,7 @@
 """What a command costs: the processor's time and the memory of it and of all processes below it.
 
 Spark's Java and Python workers are below the command, and some of them end after their parents: a parent's own sums
-leave them out. So /proc is read again and again while the command runs; what a process does between the last look and
+leave them out. So /proc is read again and again while the command runs; what a process does between the last check and
 its end is made up for by what the command's parent is told of it and those it waited for.
 """
 
@@ -26,8 +26,8 @@ from benchmarks.figures import load
 ROOT = Path(__file__).parents[1]
 JAVA = "java"
 _TICKS = os.sysconf("SC_CLK_TCK")
-_LOOK_SECONDS = 0.1
-_LOOKS_TO_MEMORY = 5
+_CHECK_SECONDS = 0.1
+_CHECKS_TO_MEMORY = 5
 """What a process shares with others takes the kernel some time to say."""
 
 
@@ -78,7 +78,7 @@ class Tree:
         self._root = root
         self._began = time.perf_counter()
         self._seen: dict[tuple[int, str], _Process] = {}
-        self._looks = 0
+        self._checks = 0
         self._alone = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -94,7 +94,7 @@ class Tree:
     def cost(self, waited_for: float = 0.0) -> Cost:
         """Until now. waited_for: what the parent of one that has ended is told of its CPU seconds."""
         now = time.perf_counter()
-        self._look()
+        self._check()
         with self._alone:
             every = list(self._seen.values())
             own = next((each.most for (pid, _), each in self._seen.items() if pid == self._root), 0.0)
@@ -109,13 +109,13 @@ class Tree:
         )
 
     def _watch(self) -> None:
-        while not self._ended.wait(_LOOK_SECONDS):
-            self._look()
+        while not self._ended.wait(_CHECK_SECONDS):
+            self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         found = dict(_processes())
         with self._alone:
-            self._looks += 1
+            self._checks += 1
             # One whose parents have ended is below the root still.
             known = {pid: each for (pid, begun), each in self._seen.items() if pid in found and found[pid][19] == begun}
             for pid, fields in found.items():
@@ -130,7 +130,7 @@ class Tree:
                     seen.is_worker = below_java and seen.name != JAVA
                     if not seen.is_worker:
                         seen.most = max(seen.most, _kib(pid, "status", "VmHWM") / 1024)
-                    elif self._looks % _LOOKS_TO_MEMORY == 0:
+                    elif self._checks % _CHECKS_TO_MEMORY == 0:
                         seen.most = max(seen.most, _kib(pid, "smaps_rollup", "Pss") / 1024)
 
 

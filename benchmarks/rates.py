@@ -26,7 +26,7 @@ from console.contexts import Context
 from console.plan.plan import EMPTY
 from console.present.find import Known, find
 from console.session.session import Session
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 from console.triage.trouble import troubles
 
 TICK = 2.0
@@ -74,7 +74,7 @@ async def searched(session: Session) -> None:
         report("find", text=text, hits={hits.pane: hits.total for hits in found})
         report_ratio(f"find {text}: processor, s", taken, CPU)
     began = time.process_time()
-    troubles(Look(datetime.now(UTC), snapshot))
+    troubles(Poll(datetime.now(UTC), snapshot))
     report_ratio("all that is in trouble: processor, s", time.process_time() - began, CPU)
 
 

@@ -45,8 +45,10 @@ async def by_kac(link: Link) -> None:
     """One answer."""
     wanted = RecordFilter(json=f"$.id={WANTED}").matches
     read = await read_records(link, RecordsQuery(TOPIC, 0, First(), 10), wanted)
-    if [record.offset for record in read.records] != [WANTED] or read.looked_at != RECORDS:
-        raise RuntimeError(f"{len(read.records)} records of {read.looked_at} looked at, stopped: {read.stopped!r}")
+    if [record.offset for record in read.records] != [WANTED] or read.scanned_records != RECORDS:
+        raise RuntimeError(
+            f"{len(read.records)} records of {read.scanned_records} looked at, stopped: {read.stopped!r}"
+        )
 
 
 async def by_aiokafka(bootstrap: str) -> None:

@@ -1,9 +1,9 @@
-"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a look's observations and
+"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a poll's observations and
 diagnosis.
 
 ``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
-of one where all groups lag, as many of them read in a look as triage reads; nothing is asked of a broker. Fails above
-100 ms of the processor for a verdict. Last, and not counted, all groups read at once, which no look does.
+of one where all groups lag, as many of them read in a poll as triage reads; nothing is asked of a broker. Fails above
+100 ms of the processor for a verdict. Last, and not counted, all groups read at once, which no poll does.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from console.model.cluster import (
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.lag_trend import LagTrend
-from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, look_at_logs
+from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot, trends_after
-from console.session.triage_looks import MOST_GROUPS
+from console.session.triage_polls import MOST_GROUPS
 from console.terminal import put
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
 from console.triage.observations import after, begin
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 
 TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
 """Seconds of the processor."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DOWN, FIRST = 3, 3
-"""The broker that is down, and the looks before those that are measured."""
+"""The broker that is down, and the polls before those that are measured."""
 Change = Callable[[Snapshot, int], Snapshot]
 
 
@@ -115,7 +115,7 @@ def _replicas(topics: dict[str, Topic], broker: int) -> ReplicaSizes:
 
 
 def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
-    """A broker is fenced from the second look on; its leaders moved."""
+    """A broker is fenced from the second poll on; its leaders moved."""
     if not tick:
         return snapshot
     topics = {}
@@ -130,7 +130,7 @@ def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Every group gets on, and lags more each time that it is read: all in the first looks, then as many as a look
+    """Every group gets on, and lags more each time that it is read: all in the first polls, then as many as a poll
     reads."""
     names = list(snapshot.lags)
     start = tick * MOST_GROUPS % len(names)
@@ -138,7 +138,7 @@ def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
-    """As `lagging`, all of them in each look."""
+    """As `lagging`, all of them in each poll."""
     return _behind(snapshot, tick, snapshot.lags)
 
 
@@ -160,16 +160,16 @@ def _behind(snapshot: Snapshot, tick: int, read: Iterable[str]) -> Snapshot:
 def facts(snapshot: Snapshot) -> Facts:
     """The logs of all partitions, with their newest records."""
     places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
-    logs = look_at_logs(ObservedLogs(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
+    logs = logs_after(ObservedLogs(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
     return Facts(logs, newest=dict.fromkeys(places, Newest(int(START.timestamp() * 1000), 999)))
 
 
 def measure(change: Change, rounds: int) -> list[float]:
-    """Seconds of the processor for each look after the third."""
+    """Seconds of the processor for each poll after the third."""
     base = cluster()
     known = facts(base)
     trends: Mapping[str, LagTrend] = trends_after({}, base.lags, START)
-    observations = begin(Look(START, replace(base, lag_trends=trends), facts=known))
+    observations = begin(Poll(START, replace(base, lag_trends=trends), facts=known))
     took: list[float] = []
     now, made = base, -1
     for tick in range(1, rounds + FIRST + 1):
@@ -180,11 +180,11 @@ def measure(change: Change, rounds: int) -> list[float]:
             trends = {**trends, **trends_after(trends, read, at)}
         elif made != min(tick, FIRST):
             now, made = change(base, tick), min(tick, FIRST)
-        look = Look(at, replace(now, lag_trends=trends), facts=known)
+        poll = Poll(at, replace(now, lag_trends=trends), facts=known)
         with gc_paused():  # what was read is frozen, as after each decode
             pass
         began = time.thread_time()
-        observations = after(observations, look)
+        observations = after(observations, poll)
         diagnose(observations)
         if tick > FIRST:
             took.append(time.thread_time() - began)

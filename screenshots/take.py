@@ -32,7 +32,7 @@ from console.embedded.spec import ClusterSpec, clusters_of
 from console.model import rates, time_lag
 from console.model.config import topic_resource
 from console.present import overview
-from console.session import triage_looks
+from console.session import triage_polls
 from console.session.session import Session
 from console.tui import polling
 from console.tui.app import Console
@@ -62,7 +62,7 @@ PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
 WATCHED_UNTIL = datetime(2026, 11, 20, 12, 7, 5, tzinfo=UTC)
 NO_TICKS = 3600.0
-"""Seconds from one look to the next: whatever is to be in a picture comes with the first."""
+"""Seconds from one poll to the next: whatever is to be in a picture comes with the first."""
 
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
@@ -332,7 +332,7 @@ def _context(scenario: str, cluster: ThreadedCluster) -> Context:
     return context_of(scenario, cluster.bootstrap, 1)
 
 
-class OnceLooker(triage_looks.Looker):
+class OncePoller(triage_polls.Poller):
     """Reads once what has rates from the second time on; again only who is there, and what moves."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
@@ -342,14 +342,14 @@ class OnceLooker(triage_looks.Looker):
 
 
 def be_patient() -> None:
-    """Wait on a busy machine for what a console does without: the first look has all parts, and who answers late is not
-    silent. What comes with a later look has another time, another place, and the cursor elsewhere."""
-    triage_looks.Looker = OnceLooker  # type: ignore[assignment,misc]
-    triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
-    triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
+    """Wait on a busy machine for what a console does without: the first poll has all parts, and who answers late is not
+    silent. What comes with a later poll has another time, another place, and the cursor elsewhere."""
+    triage_polls.Poller = OncePoller  # type: ignore[assignment,misc]
+    triage_polls.POLL_SECONDS = triage_polls.SHORT_SECONDS = PATIENCE
+    triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
     overview.own_values = lambda *_: {}  # type: ignore[attr-defined]  # never twice alike
-    time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second look comes
+    time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
     rates.SHORTEST = NO_TICKS
 
 

@@ -92,7 +92,7 @@ class EscapeKeys(XTermParser):
 log = logging.getLogger(__name__)
 
 ALTERNATE_SCREEN = "\x1b[?1049"
-LOOK_EVERY = 0.1
+CHECK_EVERY = 0.1
 """Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
 MOUSE_MODES = (1000, 1002, 1015, 1006)
 """What is asked of the terminal for a mouse: presses and the wheel, moves while a button is held, and how they are
@@ -241,7 +241,7 @@ class LeanDriver(LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if selector.select(LOOK_EVERY):
+                if selector.select(CHECK_EVERY):
                     try:
                         data = os.read(self.fileno, AT_ONCE)
                     except OSError:

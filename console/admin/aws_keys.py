@@ -97,9 +97,9 @@ def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
         return found
     if found := of_instance(ask):
         return found
-    looked = "environment, web identity, profile, container, instance"
+    sources = "environment, web identity, profile, container, instance"
     raise no_token(
-        f"no AWS credentials found: {looked}",
+        f"no AWS credentials found: {sources}",
         "Set AWS_PROFILE or AWS_ACCESS_KEY_ID with its secret.",
     )
 

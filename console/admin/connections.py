@@ -240,7 +240,7 @@ class Connections:
 
         settings = self._settings
         now = asyncio.get_running_loop().time()
-        self._look_for_ended_sessions(now)
+        self._find_ended_sessions(now)
         if self._access.refused is not None and now < self._access.refused[0] + REFUSAL_SECONDS:
             raise AuthenticationFailed(self._access.refused[1].failure)
         try:
@@ -295,7 +295,7 @@ class Connections:
         self._access.stamp = stamp
         return self._access.security
 
-    def _look_for_ended_sessions(self, now: float) -> None:
+    def _find_ended_sessions(self, now: float) -> None:
         """Take the refusal of a session that was not renewed for that of the next connection: it says more, and the
         credentials are tried once less. now: on the loop's clock."""
         for address, connection in list(self._open.items()):

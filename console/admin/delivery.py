@@ -34,7 +34,7 @@ does not show it."""
 DOTS = "······"
 
 _MAY_BE_APPLIED = frozenset({ErrorCode.request_timed_out, ErrorCode.network_exception})
-_LOOK_FIRST = "It may have been applied, or may still be: look at the cluster before you repeat it."
+_CHECK_FIRST = "It may have been applied, or may still be: look at the cluster before you repeat it."
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ async def reconcile(
         if not left or loop.time() > deadline:
             break
         await asyncio.sleep(next(waits))
-    unknown = Failure(why.name, why.message, _LOOK_FIRST)
+    unknown = Failure(why.name, why.message, _CHECK_FIRST)
     unseen = frozenset(left)
     return {
         target: Outcome(target, Status.UNKNOWN, unknown) if target in unseen else Outcome(target, Status.APPLIED)

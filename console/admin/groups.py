@@ -1,6 +1,6 @@
 """Groups of all protocols: listed and described with their members, their lag, and their offsets.
 
-The lag is what groups committed against the ends of the partitions, of many groups at once. A look at n groups takes
+The lag is what groups committed against the ends of the partitions, of many groups at once. A poll of n groups takes
 one FindCoordinator for each thousand, for each coordinator one describe and one OffsetFetch for so many groups as fit,
 and one ListOffsets for each leader and so many of all their partitions; a partition that several groups read is asked
 for once. What is changed are offsets, committed and deleted (KIP-496), those of share groups (KIP-932), and groups
@@ -50,8 +50,8 @@ from console.model.cluster import (
     Group,
     GroupLag,
     GroupListing,
-    GroupLooks,
     GroupMember,
+    GroupPolls,
     GroupPosition,
     PartitionLag,
     Places,
@@ -478,7 +478,7 @@ _SEVERAL_GROUPS = 8
 ABSENT = "GROUP_ID_NOT_FOUND"
 
 
-async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupLooks:
+async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupPolls:
     """Return the members and the lag of each group, or why they could not be read. Raises AdminError.
 
     types: as in `describe_groups`.
@@ -517,7 +517,7 @@ async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, s
     ends = await offsets_of(link, wanted, topics={topic.name: topic for topic in topics.values()})
     lags_found = {name: _lag(places[name], committed, ends, groups.get(name)) for name, committed in found.items()}
     undescribed = {name: why for name, why in described.failures.items() if name not in dead}
-    return GroupLooks(groups, lags_found, undescribed, failures)
+    return GroupPolls(groups, lags_found, undescribed, failures)
 
 
 def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
@@ -530,10 +530,10 @@ async def group_lag(link: Link, name: str) -> GroupLag:
     Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
     AdminErrors.
     """
-    looks = await look_at_groups(link, [name])
-    if name not in looks.lags:
-        raise BrokerError(looks.lag_failures[name])
-    return looks.lags[name]
+    polls = await poll_groups(link, [name])
+    if name not in polls.lags:
+        raise BrokerError(polls.lag_failures[name])
+    return polls.lags[name]
 
 
 class _Position(NamedTuple):

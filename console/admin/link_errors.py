@@ -14,7 +14,7 @@ from console.model.identity import Node
 if TYPE_CHECKING:
     from console.wire.connection import Connection
 
-_LOOK_FIRST = "It may have been applied: look before repeating it."
+_CHECK_FIRST = "It may have been applied: look before repeating it."
 
 
 class TurnedAway(Disconnected):
@@ -23,7 +23,7 @@ class TurnedAway(Disconnected):
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str) -> Failure:
     """Return a request was sent and not answered in time. asked: what it was sent to, in a word."""
-    remedy = _LOOK_FIRST if change else f"Look at that {asked}'s load, and try again."
+    remedy = _CHECK_FIRST if change else f"Look at that {asked}'s load, and try again."
     return Failure(
         "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
     )
@@ -68,7 +68,7 @@ def lost(api: str, connection: Connection, change: bool) -> Failure:
     """Return the connection ended before the answer came."""
     where = show_address((connection.host, connection.port))
     return Failure(
-        "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
+        "DISCONNECTED", f"{where} was lost before it answered {api}", _CHECK_FIRST if change else "Try again."
     )
 
 

@@ -15,7 +15,7 @@ from console.model.records import Record, RecordsQuery, RecordsRead
 from console.model.schemas import Schema, SchemaKey
 
 WAITS = 6.0
-"""Seconds that a filter waits for schemas, of the 10 that a look may take."""
+"""Seconds that a filter waits for schemas, of the 10 that a read may take."""
 MOST_ASKED = 50
 """Schemas that are asked for of one answer."""
 

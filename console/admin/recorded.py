@@ -103,7 +103,7 @@ class RecordedConnection:
 
 
 def _encode(payload: RequestPayload) -> bytes:
-    """Return a payload, encoded: look after look the same is asked, and long lists take far longer to encode than to
+    """Return a payload, encoded: poll after poll the same is asked, and long lists take far longer to encode than to
     hash."""
     return _encoded(cast("Hashable", payload))
 

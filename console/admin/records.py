@@ -25,19 +25,19 @@ from console.model.failure import Failure
 from console.model.identity import uuid_of
 from console.model.records import (
     MOST_BYTES,
-    MOST_LOOKED_AT,
     MOST_RECORDS,
+    MOST_SCANNED,
     MOST_SECONDS,
     First,
     FromOffset,
     FromOffsets,
     FromTime,
     Last,
-    Looked,
     OfGroup,
     Record,
     RecordsQuery,
     RecordsRead,
+    Scanned,
     Start,
     Undecodable,
 )
@@ -63,7 +63,7 @@ _MOVED = frozenset(
 async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = None) -> RecordsRead:
     """Return the records of a topic or of one of its partitions, read from the leaders; never changes anything.
 
-    wanted: only these records, called in a thread of its own; what is looked at is bounded all the same.
+    wanted: only these records, called in a thread of its own; what is read is bounded all the same.
     Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the
     first failure if no partition can be.
     """
@@ -87,8 +87,8 @@ async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = 
         query,
         records,
         tuple(line for scan in scans for line in scan.undecodable),
-        tuple(scan.looked() for scan in scans),
-        reading.budget.looked_at,
+        tuple(scan.scanned() for scan in scans),
+        reading.budget.scanned_records,
         reading.budget.bytes,
         reading.budget.stopped,
         more,
@@ -139,7 +139,7 @@ class _Ranges(NamedTuple):
 
 
 async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _Ranges:
-    """Return the logs, and where the look begins in each."""
+    """Return the logs, and where reading begins in each."""
     places = [(query.topic, number) for number in numbers]
     latest = dict.fromkeys(places, LATEST)
     (starts, no_start), (ends, no_end), (begin, notes, no_begin) = await asyncio.gather(
@@ -382,7 +382,7 @@ class _Reading:
 # Partitions while their records are looked at: stretches of offsets, bounds, aborted transactions. No I/O.
 
 FIRST_STRETCH, GROWTH = 200, 4
-"""Offsets that are looked at first for the newest records, and by how much the stretch before them is longer."""
+"""Offsets that are read first for the newest records, and by how much the stretch before them is longer."""
 MOST_KEPT = 64 << 20
 """Most bytes of keys, values and headers of the records that are kept."""
 MOST_LINES = 100
@@ -395,7 +395,7 @@ Wanted = Callable[[Record], bool]
 class Scan:
     """One partition that is read from an offset on.
 
-    start, end: its log. first: where the look began. position: the next offset to look at. until: where to stop
+    start, end: its log. first: where reading began. position: the next offset to look at. until: where to stop
     (excluded). broken: nothing more can be read from it.
     """
 
@@ -424,17 +424,17 @@ class Scan:
         """Return what was found, by offset."""
         return self.found
 
-    def looked(self) -> Looked:
-        """Return how far it was looked at."""
-        return Looked(self.number, self.first, self.position, self.start, self.end)
+    def scanned(self) -> Scanned:
+        """Return how far it was read."""
+        return Scanned(self.number, self.first, self.position, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
-        """Return where to look further, None at the end of the log. cut: what was found and is not in the answer."""
+        """Return where to read further, None at the end of the log. cut: what was found and is not in the answer."""
         at = min((record.offset for record in cut), default=self.position)
         return at if at < self.end and not self.broken else None
 
     def gap(self) -> str:
-        """Return what was not looked at although later records are in the answer, ``""`` for nothing."""
+        """Return what was not read although later records are in the answer, ``""`` for nothing."""
         return ""
 
 
@@ -478,10 +478,10 @@ class BackwardScan(Scan):
         """Return what was found, by offset."""
         return [*self.found, *self._later]
 
-    def looked(self) -> Looked:
-        """Return how far it was looked at, without the rest of a stretch that was not completed."""
+    def scanned(self) -> Scanned:
+        """Return how far it was read, without the rest of a stretch that was not completed."""
         last = self.before if self._later or self.position >= self.until else self.position
-        return Looked(self.number, self.first, last, self.start, self.end)
+        return Scanned(self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
         """Return where the records before these end, None at the start of the log."""
@@ -502,7 +502,7 @@ class Budget:
     def __init__(self, deadline: float, clock: Callable[[], float]) -> None:
         self._deadline = deadline
         self._clock = clock
-        self.looked_at = 0
+        self.scanned_records = 0
         self.bytes = 0
         self.kept = 0
         self.stopped = ""
@@ -525,7 +525,7 @@ class Budget:
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
         if not self.stopped:
-            if self.looked_at >= MOST_LOOKED_AT:
+            if self.scanned_records >= MOST_SCANNED:
                 self.stopped = "records"
             elif self.bytes >= MOST_BYTES or self.kept >= MOST_KEPT:
                 self.stopped = "bytes"
@@ -569,12 +569,12 @@ def take(
                 for record in records(batch, topic, scan.number, scan.position, is_over=budget.is_over):
                     if record.offset >= scan.until:
                         break
-                    budget.looked_at += 1
+                    budget.scanned_records += 1
                     reached = record.offset + 1
                     if wanted is None or wanted(record):
                         scan.keep(record, count)
                         budget.keep(record)
-                    if scan.is_full(count) or budget.looked_at >= MOST_LOOKED_AT:
+                    if scan.is_full(count) or budget.scanned_records >= MOST_SCANNED:
                         scan.position = reached
                         return
         except OutOfTime:
@@ -597,7 +597,7 @@ def _add_undecodable(scan: Scan, topic: str, first: int, last: int, why: str) ->
 
 def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ...], Start | None]:
     """Return the records of all partitions by time, then partition and offset, at most as many as asked for; and where
-    to look further, None for nowhere."""
+    to read further, None for nowhere."""
     count = min(max(query.count, 1), MOST_RECORDS)
     found = sorted(
         (record for scan in scans for record in scan.result()),

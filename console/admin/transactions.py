@@ -78,7 +78,7 @@ async def stable_offsets(
     return found, failures
 
 
-async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
+async def poll_transactions(link: Link, places: Iterable[Place]) -> Transactions:
     """Return the open transactions of these partitions, with what says whether they hang
     (`model.transactions.verdict`).
 
@@ -265,7 +265,7 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
     cluster. Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
     """
     target = request.target
-    kept_back = _kept_back(request, await look_at_transactions(link, [(target.topic, target.number)]))
+    kept_back = _kept_back(request, await poll_transactions(link, [(target.topic, target.number)]))
     if kept_back is not None:
         return (kept_back,)
     if validate_only:

@@ -95,9 +95,9 @@ async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: boo
         ask: whether to authenticate; False once credentials were refused, since more attempts may lock the account.
     """
     where = show_address(address)
-    looked = await _reach(address, settings.via)
-    checks = _reached(f"name {address[0]}", f"TCP {where}", looked, settings.asked)
-    if not any(each.seconds is not None for each in looked.tried):
+    attempts = await _reach(address, settings.via)
+    checks = _reached(f"name {address[0]}", f"TCP {where}", attempts, settings.asked)
+    if not any(each.seconds is not None for each in attempts.tried):
         return _Step(checks, works=False)
     if settings.security_protocol.endswith("SSL"):
         shown = await _tls(address, settings)
@@ -122,7 +122,7 @@ class _Try(NamedTuple):
     problem: str = ""
 
 
-class _Looked(NamedTuple):
+class _Attempts(NamedTuple):
     """The addresses of a host name. problem: why it has none. by_ssh: resolved and tried by the SSH host."""
 
     tried: tuple[_Try, ...]
@@ -130,7 +130,7 @@ class _Looked(NamedTuple):
     by_ssh: bool = False
 
 
-async def _reach(address: Address, via: SshHost | None) -> _Looked:
+async def _reach(address: Address, via: SshHost | None) -> _Attempts:
     host, port = address
     if via is not None:
         return await _reach_by_ssh(address, via)
@@ -138,16 +138,16 @@ async def _reach(address: Address, via: SshHost | None) -> _Looked:
         async with asyncio.timeout(STEP_SECONDS):
             infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
-        return _Looked((), f"no answer within {STEP_SECONDS:g} s")
+        return _Attempts((), f"no answer within {STEP_SECONDS:g} s")
     except OSError as error:
-        return _Looked((), error.strerror or str(error))
+        return _Attempts((), error.strerror or str(error))
     except UnicodeError:
-        return _Looked((), "not a host name")
+        return _Attempts((), "not a host name")
     ips = list(dict.fromkeys(str(info[4][0]) for info in infos))[:MOST_ADDRESSES]
-    return _Looked(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
+    return _Attempts(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
 
 
-async def _reach_by_ssh(address: Address, via: SshHost) -> _Looked:
+async def _reach_by_ssh(address: Address, via: SshHost) -> _Attempts:
     from console.admin.ssh import way
 
     begun = time.monotonic()
@@ -160,7 +160,7 @@ async def _reach_by_ssh(address: Address, via: SshHost) -> _Looked:
         problem = f"no answer within {STEP_SECONDS:g} s"
     except AdminError as error:
         problem = error.failure.message.removeprefix(f"{show_address(address)}: ")
-    return _Looked((_Try(f"by {via.host}", seconds, problem),), by_ssh=True)
+    return _Attempts((_Try(f"by {via.host}", seconds, problem),), by_ssh=True)
 
 
 async def _tcp(ip: str, port: int) -> _Try:
@@ -177,15 +177,15 @@ async def _tcp(ip: str, port: int) -> _Try:
     return _Try(ip, time.monotonic() - begun)
 
 
-def _reached(name: str, tcp: str, looked: _Looked, asked: str) -> list[Check]:
-    if looked.problem:
+def _reached(name: str, tcp: str, attempts: _Attempts, asked: str) -> list[Check]:
+    if attempts.problem:
         return [
-            Check(name, Health.BAD, looked.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
+            Check(name, Health.BAD, attempts.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
         ]
-    names = [Check(name, Health.OK, ", ".join(each.ip for each in looked.tried))]
-    checks = [] if looked.by_ssh else names
-    some = any(each.seconds is not None for each in looked.tried)
-    for each in looked.tried:
+    names = [Check(name, Health.OK, ", ".join(each.ip for each in attempts.tried))]
+    checks = [] if attempts.by_ssh else names
+    some = any(each.seconds is not None for each in attempts.tried)
+    for each in attempts.tried:
         if each.seconds is not None:
             checks.append(Check(tcp, Health.OK, f"{each.ip}: {_ms(each.seconds)}"))
         else:
@@ -344,9 +344,9 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {show_address(address)}"
         async with gate:
-            looked = await _reach(address, link.settings.via)
-            if not any(each.seconds is not None for each in looked.tried):
-                why = looked.problem or "; ".join(f"{each.ip}: {each.problem}" for each in looked.tried)
+            attempts = await _reach(address, link.settings.via)
+            if not any(each.seconds is not None for each in attempts.tried):
+                why = attempts.problem or "; ".join(f"{each.ip}: {each.problem}" for each in attempts.tried)
                 remedy = (
                     f"if clients should reach it from here: correct advertised.listeners of broker {broker_id}, "
                     "DNS or /etc/hosts here, or the firewall"

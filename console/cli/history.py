@@ -280,7 +280,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
     found = timeline(opened.tables, wanted, limit + 1, folded=options.output == "text" and not wanted.narrows)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
-    if any(change.is_first_look for change in found):
+    if any(change.is_first_poll for change in found):
         more.append("what a first poll showed is in one line: --key '*' lists each value")
     shown = found[:limit]
     maybe = {change.cluster_id for change in shown if change.is_first_seen(change.valid_from)}

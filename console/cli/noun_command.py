@@ -114,7 +114,7 @@ class NounCommand(Struct):
         async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
             if any(isinstance(each, QueryStatement) for each in statements):
                 return Answers(statements)
-            known = await self._looked(client, context)
+            known = await self._read_existing(client, context)
             if known is not None and self._is_needless(known):
                 return DONE
             return Change(texts, ask=action in self.noun.destructive, of=known.cluster if known is not None else None)
@@ -160,7 +160,7 @@ class NounCommand(Struct):
             return DENIED if is_denied(results) else DONE
         return DONE
 
-    async def _looked(self, client: Client, context: Context) -> Snapshot | None:
+    async def _read_existing(self, client: Client, context: Context) -> Snapshot | None:
         """Return what --if-exists and --if-not-exists depend on, None where neither is given."""
         if not any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
             return None

@@ -96,24 +96,24 @@ def _refusal(file: Path, *, append: bool) -> str:
 
 async def _record(session: Session, options: argparse.Namespace, recorder: Recorder, *, quiet: bool) -> int:
     from console.admin.errors import AdminError
-    from console.session.triage_looks import Looker
+    from console.session.triage_polls import Poller
 
     stopping = asyncio.Event()
     began = time.monotonic()
-    async with Looker(session) as looker:
+    async with Poller(session) as poller:
         with _ends(stopping), _line() as line:
-            await looker.look(whole=True)
+            await poller.poll(whole=True)
             writer, sink = _opened(session.snapshot, session.context.name, options)
             recorder.begin(lambda: sink)
-            looks, lost, looked = 1, "", time.monotonic()
+            polls, lost, polled = 1, "", time.monotonic()
             try:
                 while not stopping.is_set() and recorder.problem is None:
                     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
                     if left is not None and left <= 0:
                         break
                     passed = time.monotonic() - began
-                    line.show(_text(session.context.name, options.file, writer.size, looks, passed) + lost)
-                    due = looked + options.every - time.monotonic()
+                    line.show(_text(session.context.name, options.file, writer.size, polls, passed) + lost)
+                    due = polled + options.every - time.monotonic()
                     wait = max(0.0, due if left is None else min(due, left))
                     try:
                         async with asyncio.timeout(wait):
@@ -122,18 +122,18 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                         pass
                     else:
                         break
-                    looked = time.monotonic()
+                    polled = time.monotonic()
                     try:
-                        await looker.look()
-                        looks, lost = looks + 1, ""
+                        await poller.poll()
+                        polls, lost = polls + 1, ""
                     except AdminError as error:
-                        lost = f"  no {looker.asked} answers: {error.failure.name}"
+                        lost = f"  no {poller.asked} answers: {error.failure.name}"
             finally:
                 await asyncio.to_thread(recorder.close)
     if recorder.problem is not None:
         raise recorder.problem
     if not quiet:
-        put(f"{_text(session.context.name, options.file, writer.size, looks, time.monotonic() - began)}\n")
+        put(f"{_text(session.context.name, options.file, writer.size, polls, time.monotonic() - began)}\n")
     if recorder.lost:
         complain(f"{recorder.lost:,} answers came faster than they could be kept, and are not in the record")
     return DONE
@@ -162,11 +162,11 @@ def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple
     return writer, Anonymous(writer, names)
 
 
-def _text(name: str, file: Path, size: int, looks: int, seconds: float) -> str:
+def _text(name: str, file: Path, size: int, polls: int, seconds: float) -> str:
     from console.plan.amounts import size as shown_size
 
     passed = timedelta(seconds=int(seconds))
-    return f"{name} into {file}: {passed}, {plural(looks, 'sample')}, {shown_size(size)}"
+    return f"{name} into {file}: {passed}, {plural(polls, 'sample')}, {shown_size(size)}"
 
 
 class _Line:

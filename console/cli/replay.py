@@ -89,8 +89,8 @@ async def _verdict(
     observations: Observations | None = None
     verdict: Verdict | None = None
     try:
-        async for look in replay.looks([*(at for at in replay.times if at < until), until]):
-            observations = after(observations, look) if observations is not None else begin(look)
+        async for poll in replay.polls([*(at for at in replay.times if at < until), until]):
+            observations = after(observations, poll) if observations is not None else begin(poll)
             if every:
                 verdict = diagnose(observations, expected)
                 tell(verdict, observations)

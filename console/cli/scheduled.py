@@ -221,8 +221,8 @@ def stale_throttles_table(
         )
         for each in throttles
     )
-    looked_at = ("reassignments", "log_dirs", "topics", "configs")
-    problems = tuple(failed for failed in snapshot.failures if failed.part in looked_at)
+    parts = ("reassignments", "log_dirs", "topics", "configs")
+    problems = tuple(failed for failed in snapshot.failures if failed.part in parts)
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
 
 

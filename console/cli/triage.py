@@ -18,7 +18,7 @@ from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
     from console.session.session import Session
-    from console.session.triage_looks import Looker
+    from console.session.triage_polls import Poller
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
     from console.triage.symptoms import Subject
@@ -103,7 +103,7 @@ def run_triage(options: argparse.Namespace) -> int:
     async def work(session: Session) -> int:
         from console.answers.triage import exit_code
         from console.session.kept_record import in_memory, return_large_blocks, write_record
-        from console.session.triage_looks import Looker
+        from console.session.triage_polls import Poller
 
         async def keep() -> str:
             name, cluster_id = session.context.name, session.snapshot.cluster.cluster_id or ""
@@ -113,8 +113,8 @@ def run_triage(options: argparse.Namespace) -> int:
             return_large_blocks()
             in_memory(recorder, session.context.name)
         with _keeping(keep) if recorder is not None else nullcontext():
-            async with Looker(session, options.request_logs) as looker:
-                verdict = await watch_verdicts(looker, options)
+            async with Poller(session, options.request_logs) as poller:
+                verdict = await watch_verdicts(poller, options)
         return exit_code(verdict)
 
     return with_session(options, "triage", work, recorder)
@@ -167,7 +167,7 @@ def _replayed(options: argparse.Namespace) -> int:
     return exit_code(found)
 
 
-async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:
+async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict:
     """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
 
     Raises:
@@ -184,7 +184,7 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
         waiting("watching; Ctrl-C stops")
     elif options.seconds:
         waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
-    observations = begin(await looker.look(whole=options.seconds == 0))
+    observations = begin(await poller.poll(whole=options.seconds == 0))
     told: dict[str, str] | None = None
     lost = False
     while True:
@@ -197,20 +197,20 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
             _write_metrics(options.prometheus, verdict, observations)
             return verdict
         while True:
-            await looker.rest()
+            await poller.rest()
             try:
-                observations = after(observations, await looker.look())
+                observations = after(observations, await poller.poll())
             except AdminError as error:
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    _say_of_brokers(f"no {looker.asked} answers: {error.failure}", options.output)
+                    _say_of_brokers(f"no {poller.asked} answers: {error.failure}", options.output)
                     _write_metrics(options.prometheus, None, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            _say_of_brokers(f"{looker.asked}s answer again", options.output)
+            _say_of_brokers(f"{poller.asked}s answer again", options.output)
         lost = False
 
 

@@ -28,7 +28,7 @@ _OF_THE_ACTIVE = frozenset(
         "update_features",
     }
 )
-_AFTER_A_LOOK = frozenset(
+_AFTER_A_CHECK = frozenset(
     {"create_delegation_token", "delete_topics", "expire_delegation_token", "renew_delegation_token"}
 )
 """Of the active one, too: their handlers refuse first what any controller sees (`is_not_active`)."""
@@ -37,7 +37,7 @@ _BY_RESOURCE = frozenset({"alter_configs", "incremental_alter_configs"})
 AT_CONTROLLERS = (
     _OF_THE_LEADER
     | _OF_THE_ACTIVE
-    | _AFTER_A_LOOK
+    | _AFTER_A_CHECK
     | _BY_RESOURCE
     | {
         "api_versions",
@@ -52,7 +52,7 @@ AT_CONTROLLERS = (
     }
 )
 """The APIs that controllers serve, of those that are served here (listener "controller" of Kafka's message files)."""
-FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _AFTER_A_LOOK | _BY_RESOURCE | {"list_partition_reassignments"}
+FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _AFTER_A_CHECK | _BY_RESOURCE | {"list_partition_reassignments"}
 """What brokers hand on to the active controller, and wait for while there is none."""
 FORWARDING_SECONDS = 60.0
 """Seconds after which a broker gives up waiting for a controller."""

@@ -17,7 +17,7 @@ class PartitionLog:
     """The records of a partition (UnifiedLog). Replicas in sync have all of them, so the high watermark is the end.
 
     start: the first readable offset. end: the next record's offset. size: bytes in memory. older_bytes: bytes that a
-    scenario says are on disk, which can't be read. looked_after: when retention was last applied, Unix seconds.
+    scenario says are on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds.
     behind: replica out of sync -> the end of its own log. tiered_to: the last offset that is in remote storage;
     local_start: the first that is still on disk, None for the start.
     """
@@ -27,7 +27,7 @@ class PartitionLog:
         self.size = 0
         self.older_bytes = older_bytes
         self.producers = Producers()
-        self.looked_after: float | None = None
+        self.cleaned_at: float | None = None
         self.behind: dict[int, int] = {}
         self.tiered_to = NO_OFFSET
         self.local_start: int | None = None

@@ -124,11 +124,11 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
     # The first interval begins with the first use, as a broker's checks begin with its start.
-    if held.log.looked_after is None:
-        held.log.looked_after = now
-    if now - held.log.looked_after < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
+    if held.log.cleaned_at is None:
+        held.log.cleaned_at = now
+    if now - held.log.cleaned_at < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
         return
-    held.log.looked_after = now
+    held.log.cleaned_at = now
     if "delete" not in topic_config(cluster, context.broker_id, name, "cleanup.policy"):
         return
     age = int(topic_config(cluster, context.broker_id, name, "retention.ms"))

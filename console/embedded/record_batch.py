@@ -209,11 +209,11 @@ def keyless_records(batch: Batch) -> list[int]:
     return [place for place, missing in enumerate(without) if missing]
 
 
-def _of_records(batch: Batch, look: Callable[[Record], int]) -> Sequence[int]:
+def _of_records(batch: Batch, value_of: Callable[[Record], int]) -> Sequence[int]:
     """Return the result of a function for each record of a batch."""
     try:
         (decoded,) = batches(batch.data)
-        return array("q", map(look, records(decoded, "", 0)))
+        return array("q", map(value_of, records(decoded, "", 0)))
     except (ValueError, OverflowError):  # not records, or too many bytes (see `wire.record_batches`)
         return ()
 

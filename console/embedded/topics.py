@@ -209,13 +209,13 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
     """
     settled = asyncio.Event()
 
-    def look(_change: Change | None = None) -> None:
+    def check(_change: Change | None = None) -> None:
         if all(has_leaders(state, name) for name in names):
             settled.set()
 
-    unsubscribe = state.subscribe(look)
+    unsubscribe = state.subscribe(check)
     try:
-        look()
+        check()
         if not settled.is_set() and within > 0:
             await event_or_time(settled, clock, clock.time() + within)
     finally:

@@ -13,7 +13,7 @@ from console.files.read import Read
 from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.secret import Secret
@@ -147,7 +147,7 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     """Return a value as an edit carries it: as a Secret where its key is sensitive, though the file has it in the
     clear, so that it is not shown anywhere.
     """
-    return Secret(value) if looks_sensitive(key) or (entry is not None and entry.sensitive) else value
+    return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
 def _is_limit(there: float | None, value: float) -> bool:

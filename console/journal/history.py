@@ -53,7 +53,7 @@ class Decision(NamedTuple):
 class Change(Struct, frozen=True):
     """A change and what is known of it.
 
-    ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later look
+    ended: how the brokers' answers, or a check after a lost one, had it, by the edit's place. found: what a later check
     or an operator said of edits whose outcome was unknown. decided: the operator's part of that. topic_ids: of the
     topics that its edits created, where known. told: an operator has seen that it ended in the middle. sent: the
     requests that went out, or were about to. closed: edits that are not to be taken back any more, and why. undone:

@@ -214,7 +214,7 @@ class ConfigFilter:
         self._fields = fields
         self._tests: dict[tuple[FieldFilter, ConfigType], FieldTest] = {}
         self._seen: set[str] = set()
-        self._looked = False
+        self._was_asked = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class ConfigFilter:
         entries = snapshot.configs.get(resource)
         if entries is None:
             return {} if not self._fields else None
-        self._looked = True
+        self._was_asked = True
         found = {field.key: entry for field in self._fields if (entry := entries.get(field.key)) is not None}
         self._seen.update(found)
         for field in self._fields:
@@ -255,7 +255,7 @@ class ConfigFilter:
     def require_known(self, kind: str) -> None:
         """Raise CommandError for a key that no resource has."""
         for field in self._fields:
-            if self._looked and field.key not in self._seen:
+            if self._was_asked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from msgspec import Struct
 
 from console.language.errors import ParseError, did_you_mean
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Places, RawStatement, Span, Word
@@ -234,10 +234,10 @@ class Reader:
         if not key.text:
             self.index -= 1
             self.fail(f"the key is missing before '=' ({label})")
-        self._hushed = self._hushed or looks_sensitive(key.text)
+        self._hushed = self._hushed or seems_sensitive(key.text)
         self.mark(key, Role.KEY)
         self.marks.append(Mark(key.end, key.end + 1, Role.OPERATOR))
-        self.mark(value, Role.SECRET if is_secret_source(value) or looks_sensitive(key.text) else Role.VALUE)
+        self.mark(value, Role.SECRET if is_secret_source(value) or seems_sensitive(key.text) else Role.VALUE)
         return word, key, value
 
     def finish(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from console.language.errors import CommandError
 from console.language.quoting import ENTITY_WORDS, quote_beside_equals
 from console.language.reader import is_secret_source
-from console.language.sensitive import looks_sensitive, names_a_secret, without_secrets
+from console.language.sensitive import names_a_secret, seems_sensitive, without_secrets
 from console.language.statements import EditStatement, FromFile, SecretSlot
 from console.language.tokenizer import Span, Word, scan
 from console.language.verbs import kind_of
@@ -88,7 +88,7 @@ def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
         place += 1
         pair = word.split("=")
         if pair is not None and pair[0].end > pair[0].start:
-            if not looks_sensitive(pair[0].text):
+            if not seems_sensitive(pair[0].text):
                 continue
             if pair[1].end > pair[1].start:
                 if not is_secret_source(pair[1]):

@@ -30,7 +30,7 @@ _IN_URL = re.compile(r"(://[^\s/:@]*+:)[^\s/@]++(?=@)")
 _BEARER = re.compile(r"(\bbearer\s++)(?![=:])\S++", re.IGNORECASE)
 
 
-def looks_sensitive(key: str) -> bool:
+def seems_sensitive(key: str) -> bool:
     """Return whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's. Keys that Kafka
     does not treat as passwords (``password.encoder.iterations``) are not.
     """
@@ -52,7 +52,7 @@ def without_secrets(text: str, hidden: str) -> str:
 
     def cut(found: re.Match[str]) -> str:
         key, between, value = found.groups()
-        stays = value == "?" or value.startswith("@") or hidden in value or not looks_sensitive(key)
+        stays = value == "?" or value.startswith("@") or hidden in value or not seems_sensitive(key)
         return found[0] if stays else f"{key}{between}{hidden}"
 
     return _IN_URL.sub(rf"\g<1>{hidden}", _BEARER.sub(rf"\g<1>{hidden}", _PAIR.sub(cut, text)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.language.quoting import DEFAULT_NAME, can_stand_bare, quote, quote_beside_equals, quote_pattern, quoted
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.language.tokenizer import NOWHERE, Span
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.codes import BROKER
@@ -273,4 +273,4 @@ def key_of_edit(edit: ConfigEdit) -> Key:
 
 def assign_of(key: Key, value: str | Secret) -> Assign:
     """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` where the value may be a secret."""
-    return Assign(key, Asked() if isinstance(value, Secret) or looks_sensitive(key.name) else value)
+    return Assign(key, Asked() if isinstance(value, Secret) or seems_sensitive(key.name) else value)

@@ -8,7 +8,7 @@ from functools import cache
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, ResourceType
@@ -99,7 +99,7 @@ def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) ->
     """
     if entry is not None:
         return entry.sensitive
-    return looks_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
+    return seems_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
 
 
 def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:

@@ -194,11 +194,11 @@ def address_in(host: str, others: Container[str]) -> str:
     wide = range_of(host)
     if wide is None:
         return host
-    some = [address_as_compared(str(wide[at])) or "" for at in range(min(wide.num_addresses, _LOOKED_AT))]
+    some = [address_as_compared(str(wide[at])) or "" for at in range(min(wide.num_addresses, _MOST_TRIED))]
     return next((each for each in some if each not in others), some[0])
 
 
-_LOOKED_AT = 64
+_MOST_TRIED = 64
 """Addresses of a range that `address_in` tries."""
 
 

@@ -547,7 +547,7 @@ class GroupOffset(NamedTuple):
     members: tuple[str, ...] = ()
 
 
-class GroupLooks(Struct, frozen=True):
+class GroupPolls(Struct, frozen=True):
     """Groups as one poll found them, by name: descriptions, lags, and why a group has none."""
 
     groups: Mapping[str, Group]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from console.model.cluster import LogDir
-from console.model.rates import NOT_LOOKED, Rate, RateTotals
+from console.model.rates import NOT_POLLED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
 
@@ -137,16 +137,16 @@ class HalfHour(NamedTuple):
     own: tuple[OwnSample, ...] = ()
 
     def is_due(self, at: datetime) -> bool:
-        """Return whether a look at this time, an aware one, adds a sample."""
+        """Return whether a poll at this time, an aware one, adds a sample."""
         return not self.samples or self.samples[-1].slot != int(at.timestamp() // EVERY)
 
     def after(
         self, snapshot: Snapshot, at: datetime, throttled: Mapping[Measure, float] = MappingProxyType({})
     ) -> HalfHour:
-        """Return it after a look at the cluster: the same object while the time for the next sample has not come.
+        """Return it after a poll of the cluster: the same object while the time for the next sample has not come.
 
         Args:
-            at: when it was looked, an aware time. Where the clock went back, the samples begin again.
+            at: when it was polled, an aware time. Where the clock went back, the samples begin again.
             throttled: see `throttled_kac` and `throttled_by_log`.
         """
         slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
@@ -168,7 +168,7 @@ class HalfHour(NamedTuple):
         return HalfHour(samples, own)
 
     def as_of(self, snapshot: Snapshot, at: datetime) -> HalfHour:
-        """Return it with a look in the place of the newest sample, which was taken when its time began."""
+        """Return it with a poll in the place of the newest sample, which was taken when its time began."""
         if not self.samples:
             return self
         throttled = {each: value for each, value in self.samples[-1].values.items() if each.what == "throttled"}
@@ -228,7 +228,7 @@ def _used(dirs: Iterable[LogDir]) -> Iterator[tuple[str, float]]:
 
 
 def _moved(snapshot: Snapshot) -> _Moved:
-    if snapshot.rates is NOT_LOOKED:
+    if snapshot.rates is NOT_POLLED:
         return _Moved({}, {}, {})
     totals = RateTotals().after(snapshot.rates, snapshot.topics)
     written = {broker: rate.bytes for broker, rate in totals.leaders().items() if rate.bytes is not None}

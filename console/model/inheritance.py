@@ -125,7 +125,7 @@ class Inheritance:
         if resource.type == BROKER:
             return NOTHING if configs is not None else UNKNOWN
         if (resource.type, key) not in self._found:
-            self._found[resource.type, key] = self._look_for(resource.type, key)
+            self._found[resource.type, key] = self._search(resource.type, key)
         return self._found[resource.type, key]
 
     def default(self, resource: ConfigResource, key: str) -> str | None:
@@ -165,7 +165,7 @@ class Inheritance:
             self._different[resource_type] = list(found.values())
         return self._different[resource_type]
 
-    def _look_for(self, resource_type: ResourceType, key: str) -> Inherited:
+    def _search(self, resource_type: ResourceType, key: str) -> Inherited:
         for known in resource_type.entity.keys:
             if known.name == key:
                 return Inherited(known.default, DEFAULT_CONFIG, key)

@@ -86,7 +86,7 @@ class Standing(NamedTuple):
         return (self.moved - self.first_moved) / (self.moves - 1)
 
 
-class Look(NamedTuple):
+class Poll(NamedTuple):
     """A group's lag at one time, Unix seconds."""
 
     at: float
@@ -103,9 +103,9 @@ class LagTrend(Struct, frozen=True):
     asked for. behind: for how long the next record of a partition has waited; those where none waits are missing.
     """
 
-    base: Look
-    next_base: Look
-    last: Look
+    base: Poll
+    next_base: Poll
+    last: Poll
     standing: Mapping[Place, Standing]
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
     rate: float | None = None
@@ -172,10 +172,10 @@ def _with_times(trend: LagTrend, found: Mapping[Spot, Written]) -> LagTrend:
 NO_TIMES: Mapping[Place, Written] = MappingProxyType({})
 
 
-def _ends_seen(known: LagTrend | None, look: Look) -> Mapping[Place, EndsSeen]:
+def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, EndsSeen]:
     """Return where logs ended, of partitions with a lag. What was before a lag of 0 says nothing of one that came
     later: of most partitions nothing is kept."""
-    behind = [p for p in look.lag.partitions if p.lag > 0 and p.end >= 0]
+    behind = [p for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
     if not behind:
         return MappingProxyType({})
     before: dict[Place, PartitionLag] = {}
@@ -186,14 +186,14 @@ def _ends_seen(known: LagTrend | None, look: Look) -> Mapping[Place, EndsSeen]:
         seen = known.seen.get(place(p)) if known is not None else None
         if seen is None and known is not None and (last := before.get(place(p))) is not None:
             seen = see_end(None, last.end, known.last.at)
-        found[place(p)] = see_end(seen, p.end, look.at)
+        found[place(p)] = see_end(seen, p.end, poll.at)
     return found
 
 
-def _behind(look: Look, seen: Mapping[Place, EndsSeen], written: Mapping[Place, Written]) -> Mapping[Place, Behind]:
+def _behind(poll: Poll, seen: Mapping[Place, EndsSeen], written: Mapping[Place, Written]) -> Mapping[Place, Behind]:
     found = {
-        (where := place(p)): time_lag(p, seen.get(where), written.get(where), look.at)
-        for p in look.lag.partitions
+        (where := place(p)): time_lag(p, seen.get(where), written.get(where), poll.at)
+        for p in poll.lag.partitions
         if p.lag != 0
     }
     return found or MappingProxyType({})
@@ -230,7 +230,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
     return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
 
 
-def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: bool = False) -> LagTrend:
+def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: bool = False) -> LagTrend:
     """Return the trend of a group after one more poll of its lag.
 
     Args:
@@ -242,36 +242,36 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
     Returns:
         Partitions have a rate once two polls are `SHORTEST` seconds apart. What is equal in two polls is one object.
     """
-    look = Look(at, lag if known is None else _shared(known.last.lag, lag))
+    poll = Poll(at, lag if known is None else _shared(known.last.lag, lag))
     if known is None or at < known.last.at:
         standing = {place(p): _stands(p, at, None) for p in lag.partitions}
-        seen = _ends_seen(None, look)
-        return LagTrend(look, look, look, standing, seen=seen, behind=_behind(look, seen, NO_TIMES))
+        seen = _ends_seen(None, poll)
+        return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
     # Two polls take turns as the base: where polls are frequent, it is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
-        base, next_base = known.last, look
+        base, next_base = known.last, poll
     elif at - next_base.at >= WINDOW:
-        base, next_base = next_base, look
-    before = known.standing if next_base is not look else _with_next_high(known.standing)
+        base, next_base = next_base, poll
+    before = known.standing if next_base is not poll else _with_next_high(known.standing)
     standing = {place(p): _stands(p, at, before.get(place(p))) for p in lag.partitions}
-    partitions = _trends(base, look, standing, LONGEST_THROTTLE if throttled else 0.0)
+    partitions = _trends(base, poll, standing, LONGEST_THROTTLE if throttled else 0.0)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
-    seen, written = _ends_seen(known, look), NO_TIMES
+    seen, written = _ends_seen(known, poll), NO_TIMES
     if known.written:
         committed = {place(p): p.committed for p in lag.partitions}
         written = {w: each for w, each in known.written.items() if w in committed and each.says_of(committed[w])}
     return LagTrend(
         base,
         next_base,
-        look,
+        poll,
         standing,
         partitions,
         sum(rates) if rates else None,
         tuple(sorted(where for where, trend in partitions.items() if trend.stuck)),
         seen,
         written,
-        _behind(look, seen, written),
+        _behind(poll, seen, written),
     )
 
 
@@ -323,7 +323,7 @@ def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
     return before if before.since is not None else before._replace(since=at, end=now.end)
 
 
-def _trends(base: Look, now: Look, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
+def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
     then = {place(p): p for p in base.lag.partitions}
     moved: dict[str, float] = {}
     for p in now.lag.partitions:

@@ -49,7 +49,7 @@ class Views(Struct, frozen=True):
         return {broker: mine for broker, mine in lasting.items() if mine}
 
 
-def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: TopicListing, at: float) -> Views:
+def views_after(before: Views, broker: int, known: Iterable[Topic], answer: TopicListing, at: float) -> Views:
     """Return the comparison after a broker's answer to Metadata.
 
     Args:

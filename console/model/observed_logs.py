@@ -95,7 +95,7 @@ class ObservedLogs(Struct, frozen=True):
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
 
-def look_at_logs(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
+def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
     """Return the observations after another read of some logs.
 
     A log that begins at a lower offset than before is another one, since its topic was created again: it is observed

@@ -110,7 +110,7 @@ class Rates(Struct, frozen=True, dict=True):
         return found
 
 
-NOT_LOOKED = Rates()
+NOT_POLLED = Rates()
 """The rates before the first poll."""
 
 
@@ -211,7 +211,7 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 class RateTotals(NamedTuple):
     """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known."""
 
-    rates: Rates = NOT_LOOKED
+    rates: Rates = NOT_POLLED
     made_of: Mapping[str, Topic] = {}
     tallies: Mapping[str, Mapping[int, Tally]] = {}
     topics: Mapping[str, Rate] = {}

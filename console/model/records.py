@@ -11,7 +11,7 @@ from console.model.failure import Failure
 
 MOST_RECORDS = 10_000
 """Most records of one answer."""
-MOST_LOOKED_AT = 100_000
+MOST_SCANNED = 100_000
 """Most records that are decoded for one answer: a filter reads more than it returns."""
 MOST_BYTES = 16 << 20
 """Bytes of record batches that are fetched for one answer; the batch that crosses the limit is still whole."""
@@ -108,7 +108,7 @@ class Undecodable(NamedTuple):
 
 
 class Last(Struct, frozen=True, tag=True):
-    """The newest records. before: partition -> where they end (excluded), for looking further back."""
+    """The newest records. before: partition -> where they end (excluded), for reading further back."""
 
     before: Mapping[int, int] | None = None
 
@@ -124,7 +124,7 @@ class FromOffset(Struct, frozen=True, tag=True):
 
 
 class FromOffsets(Struct, frozen=True, tag=True):
-    """From an offset of each partition on, for looking further."""
+    """From an offset of each partition on, for reading further."""
 
     offsets: Mapping[int, int]
 
@@ -155,8 +155,8 @@ class RecordsQuery(Struct, frozen=True):
     committed: bool = True
 
 
-class Looked(NamedTuple):
-    """How far a partition was looked at: offsets `first` up to, without, `next`; its log has `start` up to `end`."""
+class Scanned(NamedTuple):
+    """How far a partition was read: offsets `first` up to, without, `next`; its log has `start` up to `end`."""
 
     partition: int
     first: int
@@ -168,17 +168,17 @@ class Looked(NamedTuple):
 class RecordsRead(Struct, frozen=True):
     """What was found.
 
-    records: by time, then partition and offset. looked_at: records decoded. bytes: of batches, as they were fetched.
-    stopped: which limit ended the reading (``records``, ``bytes``, ``time``), ``""`` for none. more: where to read
-    on, None at the end of the log. notes: what differs from what was asked for. problems: partitions that were not
-    read.
+    records: by time, then partition and offset. scanned: how far each partition was read. scanned_records: those that
+    were decoded. bytes: of batches, as they were fetched. stopped: which limit ended the reading (``records``,
+    ``bytes``, ``time``), ``""`` for none. more: where to read on, None at the end of the log. notes: what differs from
+    what was asked for. problems: partitions that were not read.
     """
 
     query: RecordsQuery
     records: tuple[Record, ...] = ()
     undecodable: tuple[Undecodable, ...] = ()
-    looked: tuple[Looked, ...] = ()
-    looked_at: int = 0
+    scanned: tuple[Scanned, ...] = ()
+    scanned_records: int = 0
     bytes: int = 0
     stopped: str = ""
     more: Start | None = None

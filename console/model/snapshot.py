@@ -17,7 +17,7 @@ from console.model.cluster import (
     DelegationToken,
     Group,
     GroupLag,
-    GroupLooks,
+    GroupPolls,
     GroupPosition,
     LogDir,
     LogRange,
@@ -43,7 +43,7 @@ from console.model.quota import (
     QuotaFilter,
     QuotaValues,
 )
-from console.model.rates import NOT_LOOKED, Rates, with_ends
+from console.model.rates import NOT_POLLED, Rates, with_ends
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -75,7 +75,7 @@ class Snapshot(Struct, frozen=True):
     transactions: (topic, partition) -> the last poll of it; a poll is of many partitions.
     rates: what two polls of offsets and log dirs show; empty after one.
     observer_rules: what topics say of replicas that are outside of the ISR by design, of those that do.
-    quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
+    quotas_sparse: there are so many quotas that users' clients are known only of those who were polled.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
 
@@ -106,7 +106,7 @@ class Snapshot(Struct, frozen=True):
     reassignments: tuple[Reassignment, ...] = ()
     features: ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
-    rates: Rates = NOT_LOOKED
+    rates: Rates = NOT_POLLED
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
@@ -505,19 +505,19 @@ def trends_after(
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
     """Return the trends of the groups whose lag was read again alone. throttled: see `throttled_groups`."""
-    from console.model.lag_trend import look_again
+    from console.model.lag_trend import trend_after
 
     moment = at.timestamp()
-    return {name: look_again(known.get(name), lag, moment, throttled=name in throttled) for name, lag in lags.items()}
+    return {name: trend_after(known.get(name), lag, moment, throttled=name in throttled) for name, lag in lags.items()}
 
 
-def trends_of_looks(snapshot: Snapshot, looks: GroupLooks, at: datetime) -> Mapping[str, LagTrend]:
+def trends_of_polls(snapshot: Snapshot, polls: GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
     """Return the trends of the groups that were polled, and of these alone. What a quota may delay is stuck later."""
-    trends = trends_after(snapshot.lag_trends, looks.lags, at)
+    trends = trends_after(snapshot.lag_trends, polls.lags, at)
     # A cluster may have a million quotas: they are looked through for groups that stand still alone.
-    stuck = {name: group for name, group in looks.groups.items() if name in trends and trends[name].stuck}
+    stuck = {name: group for name, group in polls.groups.items() if name in trends and trends[name].stuck}
     throttled = throttled_groups(stuck, snapshot.quotas) if stuck else frozenset()
-    delayed = {name: looks.lags[name] for name in throttled}
+    delayed = {name: polls.lags[name] for name in throttled}
     return {**trends, **trends_after(snapshot.lag_trends, delayed, at, throttled)}
 
 
@@ -536,21 +536,21 @@ def throttled_groups(groups: Mapping[str, Group], quotas: Mapping[QuotaEntity, Q
 _READING = {CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE}
 
 
-def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:
+def with_group_polls(snapshot: Snapshot, polls: GroupPolls, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:
     """Return the snapshot with groups that were polled, their trends, and what could not be read of them."""
-    asked = {part for name in looks.names for part in (f"group {name}", f"lag of {name}")}
+    asked = {part for name in polls.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
-    failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in looks.failures.items())
-    failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in looks.lag_failures.items())
-    ends = {(each.topic, each.partition): each.end for lag in looks.lags.values() for each in lag.partitions}
+    failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in polls.failures.items())
+    failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in polls.lag_failures.items())
+    ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}
     # A trend shares what is as it was with the polls before.
-    lags = {name: trends[name].last.lag if name in trends else lag for name, lag in looks.lags.items()}
+    lags = {name: trends[name].last.lag if name in trends else lag for name, lag in polls.lags.items()}
     return replace(
         snapshot,
         rates=with_ends(snapshot.rates, (), ends, at) if ends else snapshot.rates,
-        groups={**snapshot.groups, **looks.groups},
-        had_members=_who_had_members(snapshot.had_members, looks.groups.values()),
+        groups={**snapshot.groups, **polls.groups},
+        had_members=_who_had_members(snapshot.had_members, polls.groups.values()),
         lags={**snapshot.lags, **lags},
         lag_trends={**snapshot.lag_trends, **trends},
         failures=snapshot.failures if failures == snapshot.failures else failures,
@@ -625,7 +625,7 @@ def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -
 
 
 def with_transactions(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], look: Transactions | None, at: datetime
+    snapshot: Snapshot, asked: Iterable[TopicPartition], poll: Transactions | None, at: datetime
 ) -> Snapshot:
     """Return the snapshot with a poll of the transactions of some partitions.
 
@@ -633,14 +633,14 @@ def with_transactions(
 
     Args:
         asked: the partitions of the poll.
-        look: what it found, None where the brokers refuse it.
+        poll: what it found, None where the brokers refuse it.
         at: when it was read, UTC.
     """
     places = frozenset(asked)
     kept = {place: known for place, known in snapshot.transactions.items() if place not in places}
-    if look is None:
+    if poll is None:
         return replace(snapshot, transactions=kept)
-    found = {**kept, **dict.fromkeys(places, look)}
+    found = {**kept, **dict.fromkeys(places, poll)}
     return replace(snapshot, transactions=found, read_at=_read_at(snapshot, "transactions", at))
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class TopicReaders(NamedTuple):
-    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; looked_at:
+    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; asked:
     how many of them were asked for. problem: why some of these could not be read, ``""`` where all were."""
 
     committed: Mapping[tuple[str, int], int]
     groups: int
-    looked_at: int
+    asked: int
     problem: str = ""
 
 

@@ -108,8 +108,8 @@ class OpenTransaction(NamedTuple):
 class Transactions(Struct, frozen=True, dict=True):
     """What one poll of partitions and coordinators found.
 
-    offsets: of the partitions that were looked at. open: the open transactions in them. transactions: what the
-    coordinators know. failures: of partitions that could not be looked at. gaps: why coordinators may know a
+    offsets: of the partitions that were read. open: the open transactions in them. transactions: what the
+    coordinators know. failures: of partitions that could not be read. gaps: why coordinators may know a
     transaction that is not in `transactions`; empty where all are seen. max_timeout_ms: the highest
     transaction.max.timeout.ms of the brokers; max_timeout_known: whether it was read, else it is Kafka's default.
     at_ms: when the poll ended, Unix milliseconds, 0 before the first.

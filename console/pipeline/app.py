@@ -137,7 +137,7 @@ class Application:
         waits: dict[str, int] = {}
         judged = time.monotonic()
         try:
-            while not stop.wait(_LOOK):
+            while not stop.wait(_TICK):
                 for name, query in streams.items():
                     if query.isActive:
                         if name in failed and query.lastProgress is not None:
@@ -151,7 +151,7 @@ class Application:
                         if failed.get(name) != why:
                             told(f"{name}: {why.rstrip('.')}. It is tried again")
                         failed[name] = why
-                    elif waits[name] * _LOOK > _AGAIN:
+                    elif waits[name] * _TICK > _AGAIN:
                         waits[name] = 0
                         if name == GOLD:
                             self._known = Known(self.tables)
@@ -353,8 +353,8 @@ class Application:
 
 _JUDGE = 20.0
 """Seconds after which what changed is judged, while an application goes on."""
-_LOOK = 0.2
-"""Seconds between two looks at whether the streams run."""
+_TICK = 0.2
+"""Seconds between two checks whether the streams run."""
 _ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
 _LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
 _COUNTS = {

@@ -78,9 +78,9 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
 def _java(javas: list[Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
-        looked = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
+        tried = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
         remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; only builds of many rows need it"
-        yield Check("Java", Health.BAD, looked, remedy)
+        yield Check("Java", Health.BAD, tried, remedy)
         return
     for each in javas[: javas.index(taken)]:  # the user wanted these
         yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")

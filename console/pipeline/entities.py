@@ -87,7 +87,7 @@ CLUSTER = "cluster"
 """The type of an entity that is a whole cluster."""
 UNOBSERVED = ":unobserved"
 """A cluster's attribute for time that no poll and no log covers."""
-FIRST_LOOK = ":first_look"
+FIRST_POLL = ":first_look"
 """A cluster's attribute for all values that its first poll showed, where a timeline has them in one row."""
 POLL_SOURCES = ("snapshot", "kraft_snapshot")
 """The sources that report what is there, and not what changed."""

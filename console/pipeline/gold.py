@@ -666,8 +666,8 @@ def _first_polls(history: DataFrame, name: str) -> DataFrame:
     """Return when a poll, or a snapshot of the log, first showed something of each cluster, in a column of that
     name.
     """
-    looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
-    return looks.agg(F.min("valid_from").alias(name))
+    polls = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
+    return polls.agg(F.min("valid_from").alias(name))
 
 
 def _part(seconds: Column) -> Column:
@@ -726,7 +726,7 @@ def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
 def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
     """Make all of `drift` again: what one cluster changes may be odd in another."""
     history = tables.newest(HISTORY, F.lit(True))
-    # Of the cluster itself too: what was not observed says when a first look was.
+    # Of the cluster itself too: what was not observed says when a first poll was.
     first = _first_polls(history, "first_poll")
     current = (
         history.where("is_current")

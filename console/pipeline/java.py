@@ -63,14 +63,14 @@ def find_java(environ: Mapping[str, str]) -> Java:
     Raises:
         NoSpark: there is none; the text lists those inspected.
     """
-    looked: list[Java] = []
+    tried: list[Java] = []
     for found in candidates(environ):
         if found.works:
             return found
-        looked.append(found)
+        tried.append(found)
     raise NoSpark(
         "no Java runs Spark: "
-        + "".join(f"{each.place}: {each.problem}; " for each in looked)
+        + "".join(f"{each.place}: {each.problem}; " for each in tried)
         + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one; "
         "run kac lake doctor"
     )

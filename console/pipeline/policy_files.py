@@ -112,7 +112,7 @@ class Policy:
         return self.expected.is_set is True or self.expected.set_on_one or bool(self.inherits or self.default)
 
     @property
-    def looked_for(self) -> tuple[str, ...]:
+    def always_judged(self) -> tuple[str, ...]:
         """Entities that it judges in every cluster, whether they exist or not."""
         return self.names.exact if self.counts_missing and self.entity_type in _MAY_BE_MISSING else ()
 
@@ -129,7 +129,7 @@ class Wanted:
     severity: str | None = None
 
     @property
-    def looked_for(self) -> tuple[str, ...]:
+    def always_judged(self) -> tuple[str, ...]:
         """Entities that it judges in every cluster, whether they exist or not."""
         return self.names.exact if self.value is not None and self.entity_type in _MAY_BE_MISSING else ()
 

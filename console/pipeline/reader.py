@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from console.model.numbers import EPOCH
 from console.pipeline import delta_log
 from console.pipeline.delta_log import DataFile, TableFiles, connected, duckdb
-from console.pipeline.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED, acl_key
+from console.pipeline.entities import CLUSTER, FIRST_POLL, POLL_SOURCES, UNOBSERVED, acl_key
 from console.pipeline.files import Filesystem, LakeError
 from console.pipeline.lake import Lake
 from console.pipeline.schema import (
@@ -426,9 +426,9 @@ class Change(NamedTuple):
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
     @property
-    def is_first_look(self) -> bool:
+    def is_first_poll(self) -> bool:
         """Whether it stands for all values that the first poll of a cluster showed: `new_value` says how many."""
-        return self.entity_type == CLUSTER and self.attr == FIRST_LOOK
+        return self.entity_type == CLUSTER and self.attr == FIRST_POLL
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
         """Return whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
@@ -598,19 +598,19 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     """Return the latest changes, the latest first.
 
     Args:
-        folded: what the first poll of a cluster showed is one row (`Change.is_first_look`).
+        folded: what the first poll of a cluster showed is one row (`Change.is_first_poll`).
 
     Raises:
         LakeError: as `Tables.select`, like all functions here that read tables.
     """
-    looks = _first_looks(tables, wanted) if folded else []
+    polls = _folded_polls(tables, wanted) if folded else []
     where = _changes_where(wanted)
-    if looks:
-        times = [look.valid_from for look in looks]
+    if polls:
+        times = [poll.valid_from for poll in polls]
         where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
     order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
     found = tables.select(_COLUMNS, HISTORY, _part(tables, wanted), where, order, limit)
-    return sorted([*map(_change, found), *looks], key=lambda change: change.place)[:limit]
+    return sorted([*map(_change, found), *polls], key=lambda change: change.place)[:limit]
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
@@ -628,7 +628,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 """What a first poll shows: `Change.is_first_seen`."""
 
 
-def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
+def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
     """Return a row in place of all that the first poll of a cluster showed, where that is much."""
     rows = tables.rows(HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
@@ -637,7 +637,7 @@ def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
     sql = f"""WITH seen AS MATERIALIZED (SELECT * FROM {rows.sql} WHERE list_contains(?, source)
   AND entity_type <> '{CLUSTER}'),
  first AS (SELECT cluster_id, min(valid_from) AS began FROM seen GROUP BY cluster_id)
- SELECT cluster_id, '{CLUSTER}', '', '{FIRST_LOOK}', NULL,
+ SELECT cluster_id, '{CLUSTER}', '', '{FIRST_POLL}', NULL,
   format('{{:,}} values of {{:,}} entities', count(*), count(DISTINCT (entity_type, entity_key))),
   epoch_us(began), NULL, true, false, NULL, 'none', '{POLL_SOURCES[0]}'
  FROM seen JOIN first USING (cluster_id) {where.sql} GROUP BY cluster_id, began HAVING count(*) >= ?"""  # noqa: S608

@@ -73,7 +73,7 @@ class Scale(NamedTuple):
 
 def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
     """Draw the number of changes in bars of equal times, and the times without polls."""
-    times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_look)]
+    times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_poll)]
     step = Scale(since, until, 0).length / _BARS
     counts = Counter(min(_BARS - 1, max(0, (at - since) // step)) for at in times)
     most = max(counts.values(), default=0)
@@ -207,8 +207,8 @@ def _part(
     since = since or until - HOURS
     window = Window(cluster_id, since, until)
     unseen = [gap for gap in gaps(tables, cluster_id, since) if gap.since < until]
-    looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in unseen]
-    unobserved = f"Not polled: {', '.join(looked)}." if looked else "It was polled all the time."
+    spans = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in unseen]
+    unobserved = f"Not polled: {', '.join(spans)}." if spans else "It was polled all the time."
     found = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
     changes = found[:CHANGES]
     first = first_polls(tables, [cluster_id])

@@ -51,7 +51,7 @@ _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 """How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
 _TRIES_AGAIN = 2
 _LENT_SECONDS = 60.0
-"""Between two looks at whether keys that were lent have to be renewed."""
+"""Between two checks whether keys that were lent have to be renewed."""
 _OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
 """S3A's providers of keys without and with a token, from its settings."""
 _OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"

@@ -241,7 +241,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 SECONDS_TO_END = 20.0
 """How long Java may take to end before it is killed."""
-_SECONDS_BETWEEN_LOOKS = 0.01
+_SECONDS_BETWEEN_CHECKS = 0.01
 
 _OPENED = (
     *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")),
@@ -346,7 +346,7 @@ def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
     while not told.exists():
         if process.poll() is not None:
             raise NotStarted(f"Java ended with {process.returncode} before Spark was there")
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
     data = told.read_bytes()
     return {
         _SUBMITTED: str(int.from_bytes(data[:4], "big")),

@@ -36,9 +36,9 @@ from console.plan.staged import Draft
 
 NAMED = 3
 """Names of principals, resources and addresses in a line; the rest is counted."""
-LOOKED_AT = 200
+MOST_JUDGED = 200
 """Principals with ACLs of their own, and addresses, that are judged one by one."""
-LOOKS = 2_000
+MOST_NARROWER = 2_000
 """Resources with narrower ACLs that are judged one by one, for all principals and edits of a plan."""
 FEWEST = 20
 """The share of them that each principal and edit gets at least."""
@@ -61,20 +61,20 @@ class Move(NamedTuple):
 
 class Change(NamedTuple):
     """The ACLs of a cluster before and after a plan. existing: the sorted names of the resources of a type, where they
-    were read. looks: how many resources may be judged one by one for one edit.
+    were read. limit: how many resources may be judged one by one for one edit.
     """
 
     before: AclIndex
     after: AclIndex
     existing: Mapping[AclResourceType, Sequence[str]]
-    looks: int = LOOKS
+    limit: int = MOST_NARROWER
 
 
 class Moves(NamedTuple):
-    """What moves for a principal. unlooked: resources with narrower ACLs that were too many to judge."""
+    """What moves for a principal. unjudged: resources with narrower ACLs that were too many to judge."""
 
     moves: list[Move]
-    unlooked: int
+    unjudged: int
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def change_by(draft: Draft) -> Change:
     if draft.read("groups"):
         existing[_GROUP] = sorted(snapshot.groups)
     # The edits share one allowance, so that the time for a plan hardly grows with their number.
-    return Change(before, before.changed(removed, added), existing, LOOKS // max(1, len(added) + len(removed)))
+    return Change(before, before.changed(removed, added), existing, MOST_NARROWER // max(1, len(added) + len(removed)))
 
 
 def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
@@ -135,13 +135,13 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
     """
     # A change for everybody may mean nothing to a principal whom other ACLs decide for: those are judged apart.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == EVERYBODY else []
-    limit = max(FEWEST, change.looks // (len(own[:LOOKED_AT]) + 1))
+    limit = max(FEWEST, change.limit // (len(own[:MOST_JUDGED]) + 1))
     names = _names(acl, change.existing)
-    moved, unlooked = moves(acl, acl.principal, held, left, names, limit)
+    moved, unjudged = moves(acl, acl.principal, held, left, names, limit)
     apart: dict[tuple[Move, ...], list[str]] = {}
-    for principal in own[:LOOKED_AT]:
+    for principal in own[:MOST_JUDGED]:
         found, more = moves(acl, principal, held, left, names, limit)
-        unlooked = max(unlooked, more)
+        unjudged = max(unjudged, more)
         # Principals with the same result as everybody need no line of their own.
         if found != moved:
             apart.setdefault(tuple(found), []).append(principal)
@@ -153,22 +153,24 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
             yield f"{_list(all_)} {one if len(all_) == 1 else many} {_text(acl, move, names, change)}"
         if not others:
             yield f"nothing changes for {_list(all_)}: other ACLs decide"
-    if len(own) > LOOKED_AT:
-        yield f"{len(own) - LOOKED_AT:,} more principals with ACLs of their own there were not looked at"
-    if unlooked:
-        yield f"{unlooked:,} more {_word(acl, unlooked)} with narrower ACLs were not looked at"
+    if len(own) > MOST_JUDGED:
+        yield f"{len(own) - MOST_JUDGED:,} more principals with ACLs of their own there were not looked at"
+    if unjudged:
+        yield f"{unjudged:,} more {_word(acl, unjudged)} with narrower ACLs were not looked at"
 
 
-def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str], limit: int = LOOKS) -> Moves:
+def moves(
+    acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str], limit: int = MOST_NARROWER
+) -> Moves:
     """Return what a principal may do by `held` and not by `left`, among the operations and resources of an ACL.
 
     Args:
         names: the existing resources that the ACL matches.
-        limit: how many resources with narrower ACLs are judged one by one; the rest is counted in `Moves.unlooked`.
+        limit: how many resources with narrower ACLs are judged one by one; the rest is counted in `Moves.unjudged`.
     """
     type_ = acl.resource_type
     narrower = _narrower(acl, principal, held, left, names)
-    special, unlooked = narrower[:limit], set(narrower[limit:])
+    special, unjudged = narrower[:limit], set(narrower[limit:])
     another = any_name(acl)
     found: dict[tuple[tuple[str, ...], bool, tuple[str, ...], tuple[str, ...]], list[AclOperation]] = {}
     for operation in granted(acl):
@@ -180,12 +182,12 @@ def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Seque
             if hosts is not None:
                 by_hosts.setdefault(hosts, []).append(name)
         if for_others is not None:
-            apart = {*special, *unlooked}
+            apart = {*special, *unjudged}
             by_hosts.setdefault(for_others, []).extend(name for name in names if name not in apart)
         for hosts, moved in by_hosts.items():
             key = tuple(sorted(moved)), hosts == for_others and is_pattern(acl), *hosts
             found.setdefault(key, []).append(operation)
-    return Moves([Move(tuple(operations), *key) for key, operations in found.items()], len(unlooked))
+    return Moves([Move(tuple(operations), *key) for key, operations in found.items()], len(unjudged))
 
 
 def _hosts_moved(
@@ -206,7 +208,7 @@ def _hosts_moved(
         if not is_compared(acl.host, ranges=held.ranges):
             return None
         return ((acl.host,), ()) if moves_from(address_in(acl.host, named)) else None
-    hosts = sorted(host for host in named if host != WILDCARD and is_compared(host, ranges=held.ranges))[:LOOKED_AT]
+    hosts = sorted(host for host in named if host != WILDCARD and is_compared(host, ranges=held.ranges))[:MOST_JUDGED]
     if moves_from(None):
         return (), tuple(host for host in hosts if left.allows(request._replace(host=address_in(host, named))))
     only = tuple(host for host in hosts if moves_from(address_in(host, named)))

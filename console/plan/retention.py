@@ -161,7 +161,7 @@ def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
     # The segment with `since` begins at most a full segment before it, nor before what time would have ended.
     began = bytes_before(span.began, span.earliest, span.latest, size)
     least = max(0, old.least - cut.segment_bytes, began.least)
-    # What is about to be too old goes with the next look of the log's cleaner.
+    # What is about to be too old goes with the next run of the log's cleaner.
     most = size if 0 <= cut.ms <= SOON_MS else old.most
     return Range(min(least, most), most)
 

@@ -21,7 +21,7 @@ from console.present.columns import (
     DATA,
     DETAIL,
     EVERYWHERE,
-    OVER_LOOKS,
+    OVER_POLLS,
     SCREEN,
     SHOWN,
     Absent,
@@ -307,7 +307,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     *rate_columns(_rate, bytes_priority=49, records_priority=25),
     Column(
         "full_in",
-        OVER_LOOKS,
+        OVER_POLLS,
         lambda row: ABSENT if row.broker is None else None if row.full_in is None else round(row.full_in),
         "number",
         Unit.SECONDS,

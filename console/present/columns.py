@@ -37,7 +37,7 @@ EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OBJECT: frozenset[View] = frozenset({"data"})
 """Of nouns that no filter is for."""
-OVER_LOOKS: frozenset[View] = DATA | SCREEN
+OVER_POLLS: frozenset[View] = DATA | SCREEN
 """Views of what takes two polls: the text of `list` is made of one."""
 
 
@@ -295,7 +295,7 @@ def rate_columns(
     return (
         Column(
             "bytes_per_second",
-            OVER_LOOKS,
+            OVER_POLLS,
             of(lambda rate: rate.bytes),
             "number",
             Unit.BYTES_PER_SECOND,
@@ -306,7 +306,7 @@ def rate_columns(
         ),
         Column(
             "records_per_second",
-            OVER_LOOKS,
+            OVER_POLLS,
             of(lambda rate: rate.records),
             "number",
             unknown=True,

@@ -46,7 +46,7 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class ChangeTexts(NamedTuple):
-    """A change as text. how: by which source it is known who. is_first_seen: the first look showed it."""
+    """A change as text. how: by which source it is known who. is_first_seen: the first poll showed it."""
 
     entity: str
     key: str
@@ -67,7 +67,7 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
     if change.is_gap:
         until = at(change.valid_to) if change.valid_to is not None else "now"
         return ChangeTexts("not polled", "", "", f"until {until}", "", "")
-    if change.is_first_look:
+    if change.is_first_poll:
         return ChangeTexts("first poll", "", FIRST_SEEN, change.new_value or "", "", "", True)
     old, new, _ = sides(change)
     is_first_seen = change.is_first_seen(first_poll)
@@ -143,7 +143,7 @@ def change_lines(change: Change) -> list[Line]:
     """Return all about a change, without its title."""
     if change.is_gap:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
-    if change.is_first_look:
+    if change.is_first_poll:
         return [[("It was so before, since an unknown time. ", ""), ("key=*", "strong"), (" lists each value.", "")]]
     old, new, hidden = sides(change)
     lines: list[Line] = [[(new, "strong"), ("   was ", "muted"), (old, "")]]

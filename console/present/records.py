@@ -16,7 +16,7 @@ import msgspec
 
 from console.model.numbers import Data
 from console.model.record_filter import decoded_json
-from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Looked, Record, RecordsRead, Undecodable
+from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
@@ -88,8 +88,8 @@ def form_of(data: bytes | None, form: str) -> str:
     """Return the form in which contents are shown: TEXT, JSON or HEX."""
     if form != AUTO:
         return form
-    looks = kind(data)
-    return HEX if looks == "binary" else JSON if looks == "json" else TEXT
+    guess = kind(data)
+    return HEX if guess == "binary" else JSON if guess == "json" else TEXT
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
@@ -231,21 +231,21 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
     """
     kinds = [part_kind(record.value, record.value_encoding) for record in read.records]
     odd = _odd(kinds)
-    rows = [RecordRow(record, form, masked, look in odd) for record, look in zip(read.records, kinds, strict=True)]
+    rows = [RecordRow(record, form, masked, each in odd) for record, each in zip(read.records, kinds, strict=True)]
     damaged = [RecordRow(each, form, masked) for each in read.undecodable]
-    if len(read.looked) > 1:
+    if len(read.scanned) > 1:
         return [*damaged, *rows]
     return sorted([*damaged, *rows], key=lambda row: row.offset) if damaged else rows
 
 
 def _odd(kinds: list[str]) -> set[str]:
     """Return the kinds that stand out: all but the usual one, or binary contents among readable ones."""
-    values = Counter(look for look in kinds if look != "null")
+    values = Counter(each for each in kinds if each != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
     if count < 2:
         return set()
     if count >= ODD_AMONG * values.total():
-        return {look for look in values if look != usual}
+        return {each for each in values if each != usual}
     return {"binary"} if values["binary"] <= (1 - ODD_AMONG) * values.total() else set()
 
 
@@ -426,26 +426,26 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
     """
     text = plural(len(read.records), "record")
     if filtered:
-        text += f" of {read.looked_at:,} looked at"
-    if len(read.looked) == 1:
-        (one,) = read.looked
+        text += f" of {read.scanned_records:,} looked at"
+    if len(read.scanned) == 1:
+        (one,) = read.scanned
         text += f", {_span(one)}"
-    elif read.looked:
-        text += f", {plural(len(read.looked), 'partition')}"
+    elif read.scanned:
+        text += f", {plural(len(read.scanned), 'partition')}"
     return text
 
 
-def _span(looked: Looked) -> str:
-    if looked.next <= looked.first:
-        return f"log {looked.start}–{looked.end}"
-    return f"{looked.first}–{looked.next - 1} of {looked.start}–{looked.end - 1}"
+def _span(scanned: Scanned) -> str:
+    if scanned.next <= scanned.first:
+        return f"log {scanned.start}–{scanned.end}"
+    return f"{scanned.first}–{scanned.next - 1} of {scanned.start}–{scanned.end - 1}"
 
 
 def stopped_text(read: RecordsRead) -> str:
     """Return which limit ended the reading, ``""`` for none."""
     match read.stopped:
         case "records":
-            return f"stopped after {read.looked_at:,} records"
+            return f"stopped after {read.scanned_records:,} records"
         case "bytes":
             return f"stopped after {read.bytes / 2**20:.1f} MiB (the limit is {MOST_BYTES >> 20})"
         case "time":

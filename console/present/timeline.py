@@ -24,7 +24,7 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 class PastRow(NamedTuple):
     """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
-    number: of the journal's change; event: what this console saw; two of them are None. is_first_seen: the first look
+    number: of the journal's change; event: what this console saw; two of them are None. is_first_seen: the first poll
     showed it. is_unknown: the outcome is."""
 
     key: Hashable

@@ -26,7 +26,7 @@ from console.present.columns import (
     DETAIL,
     EVERYWHERE,
     LISTED,
-    OVER_LOOKS,
+    OVER_POLLS,
     SCREEN,
     SHOWN,
     Column,
@@ -244,7 +244,7 @@ TOPICS: Columns[TopicRow] = Columns(
     *rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
     Column(
         "groups",
-        OVER_LOOKS,
+        OVER_POLLS,
         _reading_groups,
         "number",
         unknown=True,
@@ -253,7 +253,7 @@ TOPICS: Columns[TopicRow] = Columns(
     ),
     Column(
         "lag_seconds",
-        OVER_LOOKS,
+        OVER_POLLS,
         lambda row: None if (seconds := _behind(row).seconds) is None else round(seconds),
         "number",
         Unit.SECONDS,

@@ -83,18 +83,18 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     Returns:
         The hanging transactions first, the oldest before others; partitions that could not be read have a row, too.
     """
-    looks: dict[int, Transactions] = {id(look): look for look in snapshot.transactions.values()}
+    polls: dict[int, Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
-    for look in looks.values():
+    for poll in polls.values():
         rows += (
-            _row(each, look)
-            for each in look.open
-            if snapshot.transactions.get(each.place) is look and _is_of(each.place, topic)
+            _row(each, poll)
+            for each in poll.open
+            if snapshot.transactions.get(each.place) is poll and _is_of(each.place, topic)
         )
         rows += (
-            TransactionRow(place, offsets=look.offsets.get(place), failure=why)
-            for place, why in look.failures.items()
-            if snapshot.transactions.get(place) is look and _is_of(place, topic)
+            TransactionRow(place, offsets=poll.offsets.get(place), failure=why)
+            for place, why in poll.failures.items()
+            if snapshot.transactions.get(place) is poll and _is_of(place, topic)
         )
     rows += _without_records(snapshot, topic, {(row.place, row.producer_id) for row in rows})
     return sorted(rows, key=lambda row: row.order)
@@ -104,28 +104,28 @@ def _is_of(place: Place, topic: str | None) -> bool:
     return topic is None or place[0] == topic
 
 
-def _row(each: OpenTransaction, look: Transactions) -> TransactionRow:
+def _row(each: OpenTransaction, poll: Transactions) -> TransactionRow:
     producer = each.producer
-    age = look.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
+    age = poll.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return TransactionRow(
         each.place,
         producer.id,
         producer.start_offset,
         producer.epoch,
         age,
-        verdict(each, look),
-        look.by_producer.get(producer.id),
-        look.offsets.get(each.place),
+        verdict(each, poll),
+        poll.by_producer.get(producer.id),
+        poll.offsets.get(each.place),
     )
 
 
 def _without_records(snapshot: Snapshot, topic: str | None, known: set[tuple[Place, int]]) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
-    look = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
-    for each in look.transactions.values() if look is not None else ():
+    poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
+    for each in poll.transactions.values() if poll is not None else ():
         for place in sorted(each.partitions or ()) if each.state in UNFINISHED else ():
-            if (place, each.producer_id) not in known and _is_of(place, topic) and look is not None:
-                age = look.at_ms - each.start_ms if each.start_ms >= 0 else -1
+            if (place, each.producer_id) not in known and _is_of(place, topic) and poll is not None:
+                age = poll.at_ms - each.start_ms if each.start_ms >= 0 else -1
                 yield TransactionRow(place, each.producer_id, epoch=each.epoch, age_ms=age, transaction=each)
 
 

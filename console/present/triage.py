@@ -306,7 +306,7 @@ def part_names(parts: Sequence[str]) -> str:
     return ", ".join(PARTS.get(part, part) for part in parts)
 
 
-def looking_text(snapshot: Snapshot) -> str:
+def polling_text(snapshot: Snapshot) -> str:
     """Return the text before the first verdict: what is known, and what is being read."""
     if "cluster" not in snapshot.read_at:
         return "looking at the cluster…"

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
@@ -277,7 +277,7 @@ def _is_secret(edit: Edit) -> bool:
     """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
     sensitive."""
     kind = kind_of(edit)
-    return kind.holds_secret(edit) or (kind.hideable and looks_sensitive(edit.key))
+    return kind.holds_secret(edit) or (kind.hideable and seems_sensitive(edit.key))
 
 
 def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:

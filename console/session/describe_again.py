@@ -319,19 +319,19 @@ async def _logs(client: Client, _known: Snapshot, targets: Sequence[LogTarget]) 
 
 
 async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
-    from console.admin.groups import group_positions, look_at_groups
+    from console.admin.groups import group_positions, poll_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
     positions, _ = await client.run(group_positions, names)
     there = {name for name, position in positions.items() if position.group is not None}
     shown = [name for name in names if name in known.lags and name in there]
-    looks = await client.run(look_at_groups, shown) if shown else None
+    polls = await client.run(poll_groups, shown) if shown else None
 
     def update(snapshot: Snapshot) -> Snapshot:
         at = datetime.now(UTC)
-        if looks is not None:
-            trends = refresh.trends_of_looks(snapshot, looks, at)
-            snapshot = refresh.with_group_looks(snapshot, looks, trends, at)
+        if polls is not None:
+            trends = refresh.trends_of_polls(snapshot, polls, at)
+            snapshot = refresh.with_group_polls(snapshot, polls, trends, at)
         return refresh.with_group_positions(snapshot, names, positions, at)
 
     return update
@@ -345,11 +345,11 @@ async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[BrokerTa
 
 
 async def _transactions(client: Client, _known: Snapshot, targets: Sequence[ProducerTarget]) -> Update:
-    from console.admin.transactions import look_at_transactions
+    from console.admin.transactions import poll_transactions
 
     asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
-    look = await _allowed(client.run(look_at_transactions, asked))
-    return lambda snapshot: refresh.with_transactions(snapshot, asked, look, datetime.now(UTC))
+    poll = await _allowed(client.run(poll_transactions, asked))
+    return lambda snapshot: refresh.with_transactions(snapshot, asked, poll, datetime.now(UTC))
 
 
 async def _features(client: Client, _known: Snapshot, _targets: Sequence[FeatureTarget]) -> Update:

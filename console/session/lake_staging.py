@@ -67,7 +67,7 @@ def undo(change: Change) -> Edit | NoEdit:
     """Return the edit that restores what was there before a change."""
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
-    if change.is_first_look:
+    if change.is_first_poll:
         return NoEdit("it was so when the cluster was first looked at: what was before that is not known")
     if is_hidden(change):
         return NoEdit("the value is hidden: the lake never had it. Set it again with KEY=? or KEY=@FILE")

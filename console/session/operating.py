@@ -220,13 +220,13 @@ async def work_on(
     number: int,
     tell: Callable[[str], None] = lambda _: None,
     pace: Pace | None = None,
-    looked: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
     """Work on an operation until it ends, or until there was no progress for the pace's patience.
 
     Args:
         tell: gets a line for each event.
-        looked: gets the progress after each poll.
+        on_progress: gets the progress after each poll.
 
     Returns:
         The operation as the journal has it then.
@@ -239,7 +239,7 @@ async def work_on(
     session.operation = number
     try:
         async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
-            return await _work_on(session, work, number, tell, pace or Pace(), looked)
+            return await _work_on(session, work, number, tell, pace or Pace(), on_progress)
     finally:
         session.operation = None
 
@@ -250,7 +250,7 @@ async def _work_on(
     number: int,
     tell: Callable[[str], None],
     pace: Pace,
-    looked: Callable[[Progress], None],
+    on_progress: Callable[[Progress], None],
 ) -> Operation:
     """Poll the cluster and send what comes next, until the operation ends or is stalled."""
     from console.admin.errors import AdminError
@@ -274,7 +274,7 @@ async def _work_on(
         run = replace(run, operation=await work.read(number))
         if run.operation.ended is not None:
             break
-        run = await _report(work, run, session.snapshot, pace.patience, tell, looked)
+        run = await _report(work, run, session.snapshot, pace.patience, tell, on_progress)
         if run.stalled and pace.leaves:
             return await work.read(number)
         await pace.sleep(run.delay)
@@ -314,7 +314,7 @@ async def _send(
     await work.note(run.operation.number, step)
     for line in _words(step, len(run.operation.steps) + 1):
         tell(line)
-    # Looking and planning took time: another process may work on it by now.
+    # Polling and planning took time: another process may work on it by now.
     await work.renew()
     try:
         reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
@@ -352,7 +352,7 @@ async def _report(
     snapshot: Snapshot,
     patience: float,
     tell: Callable[[str], None],
-    looked: Callable[[Progress], None],
+    on_progress: Callable[[Progress], None],
 ) -> OperationRun:
     """Record the progress, and find out whether there was none for too long."""
     operation, now = run.operation, work.clock.monotonic()
@@ -368,7 +368,7 @@ async def _report(
         some = tuple(_still(operation, len(running), len(copying), now - moved_at))
     state = State.STALLED if stalled else State.RUNNING if run.copies else State.WAITING
     progress = Progress(work.clock.now(), state, copied, left, some)
-    looked(progress)
+    on_progress(progress)
     run = replace(run, mark=mark, moved_at=moved_at, stalled=stalled)
     # A journal is kept for years: while only the number of copied bytes changes, a line a minute is enough.
     if run.written == (state, some) and now - run.written_at < _PROGRESS_EVERY:

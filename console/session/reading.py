@@ -54,7 +54,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if any(_may_be_controller(session.snapshot, each) for each in _named_brokers(need)):
         await session.read_quorum()
     # Groups are chosen by patterns, so that the list of groups has to be there first.
-    await session.look_at_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
+    await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
     topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
     # A group may have offsets in topics that no statement names.
@@ -90,7 +90,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     parts = set(need.parts)
     if sparing and "quotas" in parts:
         parts.remove("quotas")
-        await session.look_at_quotas(sorted(need.quotas_of, key=repr))
+        await session.poll_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
     if session.context.cluster_id or need != NOTHING_NEEDED:
@@ -121,7 +121,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
     if need.groups:
-        first.append(session.look_at_groups(sorted(need.groups), times=TIMES))
+        first.append(session.poll_groups(sorted(need.groups), times=TIMES))
     if need.group_positions:
         names = sorted({group for group, _ in need.group_positions})
         first.append(session.keep(read_group_positions(session.client, names)))

@@ -138,7 +138,7 @@ class ReadsInTurn:
     async def _read_quotas(self) -> None:
         """Read all quotas; where they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
-            await self._session.look_at_quotas()
+            await self._session.poll_quotas()
 
     async def _read_scram(self) -> None:
         from console.session.snapshot_reader import read_scram

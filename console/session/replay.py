@@ -22,20 +22,20 @@ from console.contexts.context import NEVER
 from console.flight.answer import Answer, Header
 from console.flight.tape import USED, Entry, Tape, Track, Used
 from console.plan.amounts import moment as time_before
-from console.session.replay_looks import OF_ALL, RecordedLooker
+from console.session.replay_polls import OF_ALL, RecordedPoller
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
 
 if TYPE_CHECKING:
     from console.flight.flight_reader import FlightReader
-    from console.triage.symptoms import Look
+    from console.triage.symptoms import Poll
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAUSE_MS = 100
 """A poll ends where nothing arrives for so long."""
-LONGEST_LOOK_MS = 1000
+LONGEST_POLL_MS = 1000
 """The longest for which arrivals count as those of one poll."""
 MOST_MEMORIES = 512
 
@@ -164,12 +164,12 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
         yield Entry(reader.asked(index), at_ms, not reader.is_repeat(index), partial(read, index))
 
 
-def look_times(times: Iterable[int]) -> list[int]:
+def poll_ends(times: Iterable[int]) -> list[int]:
     """Return when polls ended, by when answers arrived: milliseconds since 1970, in their order."""
     ends: list[int] = []
     began = last = -1
     for at in times:
-        if last >= 0 and (at - last >= PAUSE_MS or at - began >= LONGEST_LOOK_MS):
+        if last >= 0 and (at - last >= PAUSE_MS or at - began >= LONGEST_POLL_MS):
             ends.append(last)
             began = at
         elif last < 0:
@@ -197,30 +197,30 @@ class Replay:
         self._client = RecordedClient(tape, context.settings)
         clock = Clock(self._now, lambda: tape.at_ms / 1000)
         self.session = Session(self._client, context, "replay", clock)
-        self._looker = RecordedLooker(self.session, tape)
+        self._poller = RecordedPoller(self.session, tape)
 
     @classmethod
     def of(cls, reader: FlightReader, name: str) -> Replay:
         """Return the replay of an open record. name: of its file."""
         tape = Tape(entries_of(reader))
-        return cls(tape, look_times(reader.times), context_of(reader.header, tape, name))
+        return cls(tape, poll_ends(reader.times), context_of(reader.header, tape, name))
 
     def _now(self) -> datetime:
         return moment(self._client.answered_ms)
 
-    async def looks(self, times: Iterable[int]) -> AsyncIterator[Look]:
+    async def polls(self, times: Iterable[int]) -> AsyncIterator[Poll]:
         """Yield the polls at these times, which ascend; those at which no broker answered are left out."""
         for at_ms in times:
             try:
-                yield await self.look_at(at_ms)
+                yield await self.poll_at(at_ms)
             except (AdminError, Refused) as error:
                 log.info("at %s: %s", moment(at_ms), error.failure)
 
-    async def look_at(self, at_ms: int) -> Look:
+    async def poll_at(self, at_ms: int) -> Poll:
         """Return the poll at a time, later than the last one. at_ms: milliseconds since 1970. Raises AdminError if no
         broker answered, and Refused."""
         self._client.go_to(at_ms)
-        return await self._looker.look()
+        return await self._poller.poll()
 
     def count_throttled(self) -> int:
         """Return the answers by which brokers throttled kac, since they were counted last."""

@@ -28,7 +28,7 @@ from console.triage.events import Record, differences, events
 from console.triage.observations import Observations, after, begin
 
 if TYPE_CHECKING:
-    from console.triage.symptoms import Look
+    from console.triage.symptoms import Poll
 
 log = logging.getLogger(__name__)
 
@@ -136,16 +136,16 @@ class ReplayDiagnosis:
 
     async def _next(self, before: Moment, at_ms: int) -> Moment:
         try:
-            look = await self._replay.look_at(at_ms)
+            poll = await self._replay.poll_at(at_ms)
         except (AdminError, Refused) as error:
             # An outage is one turn, not one at each of its polls.
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
-        observations = _with_shared(before.observations, look)
+        observations = _with_shared(before.observations, poll)
         verdict = _shared(before.verdict, diagnose(observations))
-        happened = _happened(before, look)
+        happened = _happened(before, poll)
         self._throttled += self._replay.count_throttled()
-        half_hour = before.half_hour.after(look.snapshot, look.at, throttled_kac(self._throttled))
+        half_hour = before.half_hour.after(poll.snapshot, poll.at, throttled_kac(self._throttled))
         if half_hour is not before.half_hour:
             self._throttled = 0
         return Moment(
@@ -170,11 +170,11 @@ def _thinned(moments: Sequence[Moment]) -> list[Moment]:
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
 
-def _with_shared(before: Observations | None, look: Look) -> Observations:
+def _with_shared(before: Observations | None, poll: Poll) -> Observations:
     """Return the observations after a poll; a part that equals the former one is the same object."""
     if before is None:
-        return begin(look)
-    observations = after(before, look)
+        return begin(poll)
+    observations = after(before, poll)
     # Thousands of moments are kept: what they share takes memory once.
     same = {name: value for name, value in asdict(before).items() if getattr(observations, name) == value}
     return replace(observations, **same)
@@ -194,9 +194,9 @@ def _names(verdict: Verdict | None) -> object:
     return causes, frozenset(each.symptom for each in verdict.unexplained)
 
 
-def _happened(before: Moment, look: Look) -> Sequence[EventOfRecord]:
+def _happened(before: Moment, poll: Poll) -> Sequence[EventOfRecord]:
     if before.observations is None:
         return ()
-    old, new = before.observations.last.snapshot, look.snapshot
+    old, new = before.observations.last.snapshot, poll.snapshot
     differing = list(differences(old, new))
-    return events(differing, old, new, look.at, {}) if differing else ()
+    return events(differing, old, new, poll.at, {}) if differing else ()

@@ -330,7 +330,7 @@ class SnapshotReader:
         if listed is not None:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()), "quotas")
 
-    async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
+    async def poll_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
         """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
         first those of users, clients and addresses alone."""
         if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
@@ -395,7 +395,7 @@ class SnapshotReader:
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
 
-    async def look_at_groups(self, names: Sequence[str], *, times: int = 0) -> None:
+    async def poll_groups(self, names: Sequence[str], *, times: int = 0) -> None:
         """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
         at a time.
 
@@ -410,21 +410,21 @@ class SnapshotReader:
             known = self.snapshot.groups
             # Each type of group has an API of its own; of an unknown group it has to be tried.
             types = {name: known[name].type for name in some if name in known}
-            looks = await self._part("lags", self.client.run(groups.look_at_groups, some, types))
-            if looks is None:
+            polls = await self._part("lags", self.client.run(groups.poll_groups, some, types))
+            if polls is None:
                 continue
             at = self.clock.now()
-            if sum(len(lag.partitions) for lag in looks.lags.values()) > MANY:
-                trends = await asyncio.to_thread(refresh.trends_of_looks, self.snapshot, looks, at)
+            if sum(len(lag.partitions) for lag in polls.lags.values()) > MANY:
+                trends = await asyncio.to_thread(refresh.trends_of_polls, self.snapshot, polls, at)
             else:
-                trends = refresh.trends_of_looks(self.snapshot, looks, at)
+                trends = refresh.trends_of_polls(self.snapshot, polls, at)
             if times:
                 from console.model.lag_trend import with_times
 
                 read_times = await _record_times(self.client, self.context, self.snapshot, trends.values(), times)
                 times -= len(read_times)
                 trends = with_times(trends, read_times)
-            self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
+            self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at), "groups", "lags")
 
     async def read_tiered(self, name: str) -> None:
         """Read what of a topic is on disk and what in remote storage, where its configs say that it is tiered."""
@@ -703,11 +703,11 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     Args:
         places: (topic, partition) each.
     """
-    from console.admin.transactions import look_at_transactions
+    from console.admin.transactions import poll_transactions
 
-    look, failures = await _read(client.run(look_at_transactions, places))
+    poll, failures = await _read(client.run(poll_transactions, places))
     return lambda known, at: refresh.with_failures(
-        refresh.with_transactions(known, places, look, at), "transactions", failures
+        refresh.with_transactions(known, places, poll, at), "transactions", failures
     ), "transactions"
 
 

@@ -117,9 +117,9 @@ class EntryRunner(Runner):
             case Help(word=word):
                 self._help(word)
             case View():
-                await self._one(await self._looked_at(statement))
+                await self._one(await self._statement_of(statement))
 
-    async def _looked_at(self, view: View) -> Statement:
+    async def _statement_of(self, view: View) -> Statement:
         """Return the statement that shows what a pane shows on the screen: a list, the plan or the history."""
         from console.language.needs import needs
         from console.language.quoting import quote

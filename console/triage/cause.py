@@ -102,7 +102,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     Attributes:
         cause: the name of its `CauseRule`.
         predicted: the symptoms that it explains. A symptom is explained where any one of them fits.
-        since: UTC, None if it was there at the first look.
+        since: UTC, None if it was there at the first poll.
         times: how often it happened, 0 where that is not counted.
         beside: it explains only what no other cause does, and is named beside the others.
         fold: what is said of one of many groups, and of many of them, where equal claims are reported as one; None
@@ -136,7 +136,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class CauseRule(NamedTuple):
-    """A cause of the vocabulary. Its functions are pure, and called with each look.
+    """A cause of the vocabulary. Its functions are pure, and called with each poll.
 
     Attributes:
         name: as in verdicts and JSON; with the subject it is what is muted.

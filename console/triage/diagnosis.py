@@ -89,7 +89,7 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last look, UTC. blind: parts without which nothing can be
+    """What is wrong, and why, the worst first. at: of the last poll, UTC. blind: parts without which nothing can be
     said, and that were not read."""
 
     at: datetime
@@ -256,7 +256,7 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
 
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
-    # The subject decides last, so that rows of a verdict do not change places from look to look.
+    # The subject decides last, so that rows of a verdict do not change places from poll to poll.
     return severity, claim.idle, certainty, -much, repr(claim.subject)
 
 

@@ -188,7 +188,7 @@ def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> 
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
         yield Difference(place, *sides)
         return
-    # Deleted and created again between two looks: only the id (KIP-516, from 2.8) shows it.
+    # Deleted and created again between two polls: only the id (KIP-516, from 2.8) shows it.
     if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
         yield Difference(Place(Kind.TOPIC, TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):

@@ -48,8 +48,8 @@ class RequestLogs(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What was read so far. transactions: the last look at the partitions whose last stable offset stands still;
-    open_before: the open transactions of the look before it. newest: the newest record of partitions, read hourly.
+    """What was read so far. transactions: the last poll of the partitions whose last stable offset stands still;
+    open_before: the open transactions of the poll before it. newest: the newest record of partitions, read hourly.
     certificates: of the listeners that were reached, read hourly. views: what each broker
     answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings and ACLs,
     as far as this host's journal has it."""
@@ -66,5 +66,5 @@ class Facts(Struct, frozen=True):
 
 
 def opened(seen: Transactions) -> frozenset[OpenPlace]:
-    """Return the open transactions of a look."""
+    """Return the open transactions of a poll."""
     return frozenset((each.place, each.producer.id, each.producer.start_offset) for each in seen.open)

@@ -75,7 +75,7 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _first(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest moment; None where one of them was before the first look."""
+    """Return the earliest moment; None where one of them was before the first poll."""
     known = [each for each in moments if each is not None]
     return min(known) if len(known) == len(list(moments)) and known else None
 

@@ -1,4 +1,4 @@
-"""How far the replicas that a reassignment adds are copied, over looks at log directories. Pure."""
+"""How far the replicas that a reassignment adds are copied, over polls of log directories. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Replica = tuple[str, int, int]
 
 
 STALLS = 60.0
-"""Seconds without a byte after which a copy is stalled: several looks at log directories."""
+"""Seconds without a byte after which a copy is stalled: several polls of log directories."""
 ENOUGH = 50_000_000
 """Bytes per second to which a throttle is raised that holds up a copy; twice what it is where that is more."""
 
@@ -31,7 +31,7 @@ def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
 
 class Copy(NamedTuple):
     """A replica that is being copied. size: bytes on its broker; whole: of the largest replica that is there already.
-    began, first: the first look and the bytes then; at: the last look; moved: the last one that found more bytes."""
+    began, first: the first poll and the bytes then; at: the last poll; moved: the last one that found more bytes."""
 
     size: int
     whole: int
@@ -42,7 +42,7 @@ class Copy(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second since the first look, None after one look."""
+        """Bytes a second since the first poll, None after one poll."""
         seconds = (self.at - self.began).total_seconds()
         return (self.size - self.first) / seconds if seconds > 0 else None
 
@@ -60,10 +60,10 @@ class Copy(NamedTuple):
 def copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies of reassignments after another look. Replicas whose sizes can't be read are left out."""
+    """Return the copies of reassignments after another poll. Replicas whose sizes can't be read are left out."""
     if not now.reassignments or not now.log_dirs:
         return {}
-    # Nothing new was read: to count the look would make copies seem to stall.
+    # Nothing new was read: to count the poll would make copies seem to stall.
     if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
@@ -84,7 +84,7 @@ def copies_after(
 def dir_copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies between directories of a broker after another look."""
+    """Return the copies between directories of a broker after another poll."""
     if now.log_dirs is before.log_dirs and known:
         return known
     copies = dir_copies(now.log_dirs).items()
@@ -94,7 +94,7 @@ def dir_copies_after(
 def _followed(
     known: Mapping[Replica, Copy], seen: Mapping[Replica, tuple[int, int]], at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies with the sizes of this look. seen: replica -> its bytes, and the bytes of the whole."""
+    """Return the copies with the sizes of this poll. seen: replica -> its bytes, and the bytes of the whole."""
     found: dict[Replica, Copy] = {}
     for replica, (size, whole) in seen.items():
         was = known.get(replica)

@@ -1,4 +1,4 @@
-"""What was observed of a cluster so far, look after look. Gives every symptom a beginning, and rates. Pure."""
+"""What was observed of a cluster so far, poll after poll. Gives every symptom a beginning, and rates. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from console.triage.symptoms import (
     RECORDS_LOST,
     UNCLEAN_LEADER,
     Key,
-    Look,
+    Poll,
     Subject,
     Symptom,
     shown,
@@ -45,13 +45,13 @@ class Interval(Struct, frozen=True):
 
 
 class Observations(Struct, frozen=True):
-    """What was seen. began: of the first look, UTC. intervals: symptom -> when it was seen, the earliest first. seen:
-    the symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
+    """What was seen. began: of the first poll, UTC. intervals: symptom -> when it was seen, the earliest first. seen:
+    the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
     first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
     listed last: before Kafka 4 brokers that are down are not listed."""
 
     began: datetime
-    last: Look
+    last: Poll
     seen: Mapping[Key, Symptom]
     intervals: Mapping[Key, tuple[Interval, ...]]
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
@@ -69,13 +69,13 @@ class Observations(Struct, frozen=True):
         """Return when the last interval of a symptom began.
 
         Returns:
-            UTC; None if it was there at the first look, or was not seen within the observations.
+            UTC; None if it was there at the first poll, or was not seen within the observations.
         """
         intervals = self.intervals.get((symptom.name, symptom.subject))
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def of(self, name: str) -> Sequence[Symptom]:
-        """Return the symptoms of the last look that have this name."""
+        """Return the symptoms of the last poll that have this name."""
         return _by_name(self.seen).get(name, ())
 
     def times(self, key: Key) -> int:
@@ -91,43 +91,43 @@ def _by_name(seen: Mapping[Key, Symptom]) -> Mapping[str, Sequence[Symptom]]:
     return found
 
 
-def begin(look: Look) -> Observations:
-    """Return the observations after the first look."""
-    return _advanced(Observations(look.at, look, {}, {}), look)
+def begin(poll: Poll) -> Observations:
+    """Return the observations after the first poll."""
+    return _advanced(Observations(poll.at, poll, {}, {}), poll)
 
 
-def after(observations: Observations, look: Look) -> Observations:
-    """Return the observations after another look.
+def after(observations: Observations, poll: Poll) -> Observations:
+    """Return the observations after another poll.
 
     Args:
         observations: stays as it is.
-        look: later than the last one of the observations, by UTC. One that is not (the clock was set back) begins
+        poll: later than the last one of the observations, by UTC. One that is not (the clock was set back) begins
             again, since rates and durations over it would be negative.
 
     Returns:
-        What the look shows and what follows from several; `seen` is the same object as before where the symptoms are
+        What the poll shows and what follows from several; `seen` is the same object as before where the symptoms are
         equal. Intervals, elections and events older than 30 minutes (`KEPT`) are dropped.
     """
-    return _advanced(observations, look) if look.at > observations.last.at else begin(look)
+    return _advanced(observations, poll) if poll.at > observations.last.at else begin(poll)
 
 
-def _advanced(observations: Observations, look: Look) -> Observations:
+def _advanced(observations: Observations, poll: Poll) -> Observations:
     known = replace(
         observations,
-        last=look,
-        dirs=_with_dirs(observations.dirs, look),
-        epochs=_epochs(observations, look),
-        past=past_after(observations.past, observations.last, look),
-        copies=copies_after(observations.copies, observations.last.snapshot, look.snapshot, look.at),
-        racks={**observations.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
+        last=poll,
+        dirs=_with_dirs(observations.dirs, poll),
+        epochs=_epochs(observations, poll),
+        past=past_after(observations.past, observations.last, poll),
+        copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
+        racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
-    now = shown(look)
+    now = shown(poll)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
-    intervals = _intervals(observations, now, look.at)
+    intervals = _intervals(observations, now, poll.at)
     # Dropped only after the intervals of brokers are known: whether one went or came a moment ago follows from them.
-    if not _is_settled(intervals, observations.began, look.at):
+    if not _is_settled(intervals, observations.began, poll.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
-        intervals = _intervals(observations, now, look.at)
+        intervals = _intervals(observations, now, poll.at)
     # The very same symptoms are the same object: what follows from them is not worked out again.
     return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
 
@@ -136,14 +136,14 @@ def _is_settled(intervals: Mapping[Key, tuple[Interval, ...]], began: datetime, 
     """Return whether no broker went or came lately."""
     last = [mine[-1] for (name, _), mine in intervals.items() if name in (BROKER_GONE, BROKER_SILENT)]
     moments = [interval.ended or interval.began for interval in last]
-    # A broker that was away at the first look left before: nothing has to settle for it.
+    # A broker that was away at the first poll left before: nothing has to settle for it.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
 def _intervals(
     observations: Observations, now: Mapping[Key, Symptom], at: datetime
 ) -> Mapping[Key, tuple[Interval, ...]]:
-    """Return the intervals after a look: a symptom that is seen has an open one, one that is gone a closed one. Most
+    """Return the intervals after a poll: a symptom that is seen has an open one, one that is gone a closed one. Most
     stay as they are.
     """
     oldest = at - KEPT
@@ -200,7 +200,7 @@ def without_restarts(observations: Observations, announced: Collection[Subject])
     )
 
 
-# -- what takes several looks ------------------------------------------------------------------------------------------
+# -- what takes several polls ------------------------------------------------------------------------------------------
 
 
 def _over_time(observations: Observations) -> Iterator[Symptom]:
@@ -215,23 +215,23 @@ def _over_time(observations: Observations) -> Iterator[Symptom]:
         yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
 
 
-def _epochs(observations: Observations, look: Look) -> tuple[tuple[int, datetime], ...]:
-    quorum = look.snapshot.quorum
+def _epochs(observations: Observations, poll: Poll) -> tuple[tuple[int, datetime], ...]:
+    quorum = poll.snapshot.quorum
     # The last epoch stays however old it is: the next one is an election only in comparison with it.
-    kept = tuple((epoch, at) for epoch, at in observations.epochs if at > look.at - KEPT) or observations.epochs[-1:]
+    kept = tuple((epoch, at) for epoch, at in observations.epochs if at > poll.at - KEPT) or observations.epochs[-1:]
     if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
         return kept
-    return (*kept, (quorum.leader_epoch, look.at))[-MOST_INTERVALS:]
+    return (*kept, (quorum.leader_epoch, poll.at))[-MOST_INTERVALS:]
 
 
 def _with_dirs(
-    before: Mapping[tuple[int, str], tuple[DirSample, ...]], look: Look
+    before: Mapping[tuple[int, str], tuple[DirSample, ...]], poll: Poll
 ) -> dict[tuple[int, str], tuple[DirSample, ...]]:
     return {
         (broker, each.path): sampled(
-            before.get((broker, each.path), ()), DirSample(look.at, each.usable_bytes, each.size)
+            before.get((broker, each.path), ()), DirSample(poll.at, each.usable_bytes, each.size)
         )
-        for broker, dirs in look.snapshot.log_dirs.items()
+        for broker, dirs in poll.snapshot.log_dirs.items()
         for each in dirs
         # Brokers before Kafka 3.3 (KIP-827) do not report the size of a volume: -1 is no sample.
         if each.usable_bytes >= 0

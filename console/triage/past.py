@@ -1,4 +1,4 @@
-"""What happened between looks, and is no more to be seen: settings that changed, leaders elected from outside of the
+"""What happened between polls, and is no more to be seen: settings that changed, leaders elected from outside of the
 ISR, records that were deleted before their time. Pure."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from console.model.numbers import long_number
 from console.model.observed_logs import Jump
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
-from console.triage.symptoms import Look, gone
+from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
 """How long it is kept."""
@@ -104,7 +104,7 @@ class AclChange(NamedTuple):
 
 
 class Past(Struct, frozen=True):
-    """What happened while it was looked, the earliest first."""
+    """What happened while it was polled, the earliest first."""
 
     changes: tuple[ConfigChange, ...] = ()
     access: tuple[AclChange, ...] = ()
@@ -116,7 +116,7 @@ class Past(Struct, frozen=True):
 NOTHING = Past()
 
 
-def past_after(past: Past, before: Look, now: Look) -> Past:
+def past_after(past: Past, before: Poll, now: Poll) -> Past:
     """Return what happened up to `now`, at most `MOST` of each kind and within the last 30 minutes (`KEPT`)."""
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
@@ -141,7 +141,7 @@ def past_after(past: Past, before: Look, now: Look) -> Past:
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
+def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     old, new = before.snapshot.configs, now.snapshot.configs
     if new is old:
         return
@@ -191,7 +191,7 @@ def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str |
 # -- rights ------------------------------------------------------------------------------------------------------------
 
 
-def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
+def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
     old, new = before.snapshot.acls, now.snapshot.acls
     if new is old or "acls" not in before.snapshot.read_at:
         return
@@ -238,7 +238,7 @@ def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
 # -- leaders -----------------------------------------------------------------------------------------------------------
 
 
-def _elections(before: Look, now: Look) -> Iterator[Unclean]:
+def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
     old, new = before.snapshot.topics, now.snapshot.topics
     if new is old:
         return
@@ -277,7 +277,7 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 # -- deleted records ---------------------------------------------------------------------------------------------------
 
 
-def _losses(known: tuple[Loss, ...], before: Look, now: Look, cuts: list[Cut]) -> list[Loss]:
+def _losses(known: tuple[Loss, ...], before: Poll, now: Poll, cuts: list[Cut]) -> list[Loss]:
     moment = now.at.timestamp()
     kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
     logs = now.facts.logs
@@ -317,8 +317,8 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
             yield Cut(change, key, was or "", inherited.value or "", broker)
 
 
-def _still(cuts: list[Cut], before: Look, now: Look) -> list[Cut]:
-    """Return the cuts, with the time for those that have ended since the last look."""
+def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
+    """Return the cuts, with the time for those that have ended since the last poll."""
     snapshot = now.snapshot
     if snapshot.configs is before.snapshot.configs:
         return cuts
@@ -366,14 +366,14 @@ def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
     return None
 
 
-def _loss(jump: Jump, look: Look, cut: Cut | None, *, is_new: bool) -> Loss | None:
+def _loss(jump: Jump, poll: Poll, cut: Cut | None, *, is_new: bool) -> Loss | None:
     if cut is not None:
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
         return Loss(jump, f"{cut.key} was {cut.held}, and became {cut.holds}{from_}", cut.change)
     # Without a change that explains it a jump is judged once: what was read of groups later says nothing of then.
-    if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, look.snapshot):
+    if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, poll.snapshot):
         return None
-    why = _too_early(jump, look)
+    why = _too_early(jump, poll)
     return Loss(jump, why, None) if why else None
 
 
@@ -390,10 +390,10 @@ def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
     return bool(offsets) and min(offsets) >= jump.start
 
 
-def _too_early(jump: Jump, look: Look) -> str:
+def _too_early(jump: Jump, poll: Poll) -> str:
     """Return why the retention can't have deleted these records, ``""`` where it can."""
-    topic = look.snapshot.topics.get(jump.topic)
-    configs = look.snapshot.configs.get(topic_resource(jump.topic))
+    topic = poll.snapshot.topics.get(jump.topic)
+    configs = poll.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
     policy = configs.get("cleanup.policy")
@@ -406,7 +406,7 @@ def _too_early(jump: Jump, look: Look) -> str:
         return ""
     if limit < 0:
         return "the topic keeps records for ever: only a request deletes them"
-    newest = look.facts.newest.get((jump.topic, jump.partition))
+    newest = poll.facts.newest.get((jump.topic, jump.partition))
     if newest is None or jump.start <= newest.offset:
         return ""
     age = jump.at - newest.timestamp / 1000

@@ -15,7 +15,7 @@ from console.triage.remembered import remembered
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
     """Return the partitions that no member has, of those whose offsets no client was seen to commit since the first
-    look. Of a group whose members' partitions are unknown there are none. had_members: whether it was ever listed with
+    poll. Of a group whose members' partitions are unknown there are none. had_members: whether it was ever listed with
     some.
     """
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
@@ -38,8 +38,8 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
     rates = [each.rate for each in partitions.values() if each.rate is not None]
     base, next_base, last = (
-        look._replace(lag=replace(look.lag, partitions=tuple(p for p in look.lag.partitions if place(p) not in left)))
-        for look in (trend.base, trend.next_base, trend.last)
+        poll._replace(lag=replace(poll.lag, partitions=tuple(p for p in poll.lag.partitions if place(p) not in left)))
+        for poll in (trend.base, trend.next_base, trend.last)
     )
     return LagTrend(
         base,

@@ -1,4 +1,4 @@
-"""The last results of pure functions: what did not change between two looks is not worked out again."""
+"""The last results of pure functions: what did not change between two polls is not worked out again."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
 
 def _is_same(one: object, other: object) -> bool:
     # Identity, since to compare snapshots of 100,000 partitions costs more than most functions; sets are small and made
-    # with each look.
+    # with each poll.
     return one is other or (type(one) is frozenset and one == other)
 
 
 class RememberedEach(Generic[K, R]):
     """A pure function of one part of a whole, as of one group: for a part with equal arguments it is not called again.
-    Unchanged parts are the same objects from look to look, so that equality is mostly identity."""
+    Unchanged parts are the same objects from poll to poll, so that equality is mostly identity."""
 
     def __init__(self, function: Callable[..., R]) -> None:
         self._function = function

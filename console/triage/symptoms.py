@@ -120,7 +120,7 @@ Key = tuple[str, Subject]
 """A symptom's name and subject."""
 
 
-class Look(Struct, frozen=True):
+class Poll(Struct, frozen=True):
     """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: what is read now
     and then. own_throttles: that operations of this host's journal hold."""
@@ -134,20 +134,20 @@ class Look(Struct, frozen=True):
     own_throttles: frozenset[ConfigPlace] = frozenset()
 
 
-def symptoms(look: Look) -> Iterator[Symptom]:
-    """Yield what a single look shows."""
-    yield from shown(look).values()
+def symptoms(poll: Poll) -> Iterator[Symptom]:
+    """Yield what a single poll shows."""
+    yield from shown(poll).values()
 
 
-def shown(look: Look) -> dict[Key, Symptom]:
-    """Return what a single look shows, each symptom by its key."""
-    snapshot = look.snapshot
+def shown(poll: Poll) -> dict[Key, Symptom]:
+    """Return what a single poll shows, each symptom by its key."""
+    snapshot = poll.snapshot
     return (
-        _keyed(_broker_symptoms(look))
+        _keyed(_broker_symptoms(poll))
         | _topics_symptoms(snapshot.topics, snapshot.configs)
-        | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(look)))
+        | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(poll)))
         | _groups_symptoms(snapshot)
-        | _keyed(_fact_symptoms(look))
+        | _keyed(_fact_symptoms(poll))
     )
 
 
@@ -155,22 +155,22 @@ def _keyed(symptoms: Iterable[Symptom]) -> dict[Key, Symptom]:
     return {(each.name, each.subject): each for each in symptoms}
 
 
-def _fact_symptoms(look: Look) -> Iterator[Symptom]:
-    yield from _transaction_symptoms(look.facts)
-    yield from _newest_symptoms(look)
-    for broker, late in look.facts.views.behind(LATE_SECONDS).items():
+def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
+    yield from _transaction_symptoms(poll.facts)
+    yield from _newest_symptoms(poll)
+    for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
         yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
-    for each in look.facts.certificates:
-        if each.ends_soon(cluster_time(look)):
+    for each in poll.facts.certificates:
+        if each.ends_soon(cluster_time(poll)):
             yield Symptom(CERTIFICATE_ENDS, Subject(broker=each.listener.broker, listener=each.listener.address))
 
 
-def cluster_time(look: Look) -> datetime:
+def cluster_time(poll: Poll) -> datetime:
     """Return the time by the active controller's clock, or by this host's where that is unknown: this host's may be
     wrong.
     """
-    at = leaders_clock(look.snapshot.quorum)
-    return look.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
+    at = leaders_clock(poll.snapshot.quorum)
+    return poll.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------------
@@ -203,16 +203,16 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
     )
 
 
-def _broker_symptoms(look: Look) -> Iterator[Symptom]:
-    if look.snapshot.cluster.controllers:  # they were asked, and no brokers
-        for controller in sorted(look.silent):
+def _broker_symptoms(poll: Poll) -> Iterator[Symptom]:
+    if poll.snapshot.cluster.controllers:  # they were asked, and no brokers
+        for controller in sorted(poll.silent):
             yield Symptom(CONTROLLER_SILENT, Subject(broker=controller), (controller,))
         return
     # A broker that is gone is silent too: it is one trouble.
-    away = gone(look.snapshot)
+    away = gone(poll.snapshot)
     for broker in sorted(away):
         yield Symptom(BROKER_GONE, Subject(broker=broker), (broker,))
-    for broker in sorted(look.silent - away):
+    for broker in sorted(poll.silent - away):
         yield Symptom(BROKER_SILENT, Subject(broker=broker), (broker,))
 
 
@@ -279,39 +279,39 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
         yield Symptom(COMPACTED_GROWS, Subject(broker=each.broker), (each.broker,), each.replicas)
 
 
-def voters_away(look: Look) -> frozenset[int]:
+def voters_away(poll: Poll) -> frozenset[int]:
     """Return the voters that are brokers and are gone, or refuse connections; those that are only silent once the
     quorum is not described either: a host may be busy for a moment. Without a majority there is no leader, whatever the
     last answer said: brokers hold a DescribeQuorum request back until it times out.
     """
-    quorum = look.snapshot.quorum
+    quorum = poll.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
-    silent = look.silent if quorum_silence(look) > SILENT_SECONDS else look.refusing
-    return voters & (silent | gone(look.snapshot))
+    silent = poll.silent if quorum_silence(poll) > SILENT_SECONDS else poll.refusing
+    return voters & (silent | gone(poll.snapshot))
 
 
-def quorum_silence(look: Look) -> float:
+def quorum_silence(poll: Poll) -> float:
     """Return the seconds for which the quorum was not described while brokers answered other requests: since it was, or
     since it was first asked about.
     """
-    at = look.snapshot.read_at
-    since = at.get("quorum", look.snapshot.quorum_asked)
+    at = poll.snapshot.read_at
+    since = at.get("quorum", poll.snapshot.quorum_asked)
     return (at["cluster"] - since).total_seconds() if "cluster" in at and since is not None else 0.0
 
 
-def _is_leaderless(look: Look) -> bool:
+def _is_leaderless(poll: Poll) -> bool:
     """Return whether controllers themselves know no leader, which brokers wait for, or most of them are gone: from 4.0
     on the others name the last leader until they have elected another one (KIP-996)."""
-    there = {each.id for each in look.snapshot.cluster.controllers}
-    left = len(there - look.silent)
-    return bool(there) and (look.snapshot.cluster.controller_id < 0 or left < majority(len(there)))
+    there = {each.id for each in poll.snapshot.cluster.controllers}
+    left = len(there - poll.silent)
+    return bool(there) and (poll.snapshot.cluster.controller_id < 0 or left < majority(len(there)))
 
 
-def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
-    quorum = look.snapshot.quorum
+def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
+    quorum = poll.snapshot.quorum
     if quorum is None:
-        limit = SILENT_SECONDS if _is_leaderless(look) else QUORUM_SECONDS
-        if look.snapshot.quorum_asked is not None and quorum_silence(look) > limit:
+        limit = SILENT_SECONDS if _is_leaderless(poll) else QUORUM_SECONDS
+        if poll.snapshot.quorum_asked is not None and quorum_silence(poll) > limit:
             yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     for voter in quorum.voters:
@@ -319,23 +319,23 @@ def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
             yield Symptom(VOTER_FORMATTED, Subject(broker=voter.id), (voter.id,))
     if (
         quorum.leader_id < 0
-        or len(voters_away(look)) > len(quorum.voters) // 2
-        or quorum_silence(look) > QUORUM_SECONDS
+        or len(voters_away(poll)) > len(quorum.voters) // 2
+        or quorum_silence(poll) > QUORUM_SECONDS
     ):
         # Without a leader the positions of voters are those of its last answer: no voter is judged by them.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     # The leader's clock: the times of voters are its own, and clocks of hosts differ.
-    now = leaders_clock(quorum) or int(look.at.timestamp() * 1000)
+    now = leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
         if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - FOLLOWS_MS:
             yield Symptom(VOTER_BEHIND, Subject(broker=voter.id), (voter.id,))
-    if look.snapshot.cluster.controllers:
-        for broker in observing_brokers(look.snapshot):
+    if poll.snapshot.cluster.controllers:
+        for broker in observing_brokers(poll.snapshot):
             if not fetches(quorum, broker):
                 yield Symptom(OBSERVER_STOPPED, Subject(broker=broker.id), (broker.id,))
-        if has_no_broker(look.snapshot, look.silent):
+        if has_no_broker(poll.snapshot, poll.silent):
             yield Symptom(NO_BROKER, CLUSTER)
 
 
@@ -343,7 +343,7 @@ def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Return whether a group's lag grows, by more than commits and looks that are not in step make it seem, and does
+    """Return whether a group's lag grows, by more than commits and polls that are not in step make it seem, and does
     not come down again after a burst.
     """
     if trend.rate is None or trend.rate < 1 or recovers(trend):
@@ -355,7 +355,7 @@ def grows(trend: LagTrend) -> bool:
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Return whether members may read well and commit later: no offset of theirs moved since the look with which the
+    """Return whether members may read well and commit later: no offset of theirs moved since the poll with which the
     last one is compared, and none is stuck yet. Some commit each minute.
     """
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
@@ -459,7 +459,7 @@ def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], Log
 
 def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
     """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that can be
-    seen. One that no coordinator knows, and that is not too old yet, counts if two looks saw it: its coordinator knows
+    seen. One that no coordinator knows, and that is not too old yet, counts if two polls saw it: its coordinator knows
     a transaction before its first record is written, and until its markers are.
     """
     seen = facts.transactions
@@ -488,16 +488,16 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
-def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
+def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
     """Return topic -> the partition and its record that is furthest ahead of the time, of topics that delete by
     time.
     """
     # The later of both clocks: one that is behind would accuse good records.
-    limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
-    if not look.facts.newest:
+    limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
+    if not poll.facts.newest:
         return {}
-    found = {topic: worst for topic, worst in _newest_of(look.facts.newest).items() if worst[1].timestamp > limit}
-    return {topic: worst for topic, worst in found.items() if _deletes_by_time(look.snapshot, topic)}
+    found = {topic: worst for topic, worst in _newest_of(poll.facts.newest).items() if worst[1].timestamp > limit}
+    return {topic: worst for topic, worst in found.items() if _deletes_by_time(poll.snapshot, topic)}
 
 
 @remembered
@@ -520,6 +520,6 @@ def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
     return "delete" in policy and limit != "-1" and type_ != "LogAppendTime"
 
 
-def _newest_symptoms(look: Look) -> Iterator[Symptom]:
-    for topic, (number, _) in ahead(look).items():
+def _newest_symptoms(poll: Poll) -> Iterator[Symptom]:
+    for topic, (number, _) in ahead(poll).items():
         yield Symptom(FUTURE_TIMESTAMP, Subject(topic=topic, partition=number))

@@ -1,4 +1,4 @@
-"""What is in trouble, by what a row stands for: from the symptoms of one look, so that panes and causes agree. Pure."""
+"""What is in trouble, by what a row stands for: from the symptoms of one poll, so that panes and causes agree. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.triage.symptoms import (
     COMMITS_LATER,
     LEADERLESS,
     MOVING,
-    Look,
+    Poll,
     symptoms,
 )
 
@@ -43,7 +43,7 @@ class Troubles(Struct, frozen=True):
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
-def troubles(look: Look) -> Troubles:
+def troubles(poll: Poll) -> Troubles:
     """Return what has a symptom, by what rows of panes stand for."""
     brokers: set[int] = set()
     topics: set[str] = set()
@@ -51,7 +51,7 @@ def troubles(look: Look) -> Troubles:
     whole: set[str] = set()
     groups: set[str] = set()
     of_groups: set[tuple[str, str, int]] = set()
-    for each in symptoms(look):
+    for each in symptoms(poll):
         subject = each.subject
         if each.name in (MOVING, COMMITS_LATER):
             continue  # that is work, no trouble
@@ -78,21 +78,21 @@ def troubles(look: Look) -> Troubles:
         frozenset(whole),
         frozenset(groups),
         frozenset(of_groups),
-        _odd_configs(look, whole),
+        _odd_configs(poll, whole),
     )
 
 
-def _odd_configs(look: Look, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
+def _odd_configs(poll: Poll, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
     """Return entity -> its odd keys. impossible: topics whose min ISR is above their replication. What an operation of
     this host holds is meant to be so, and is left out.
     """
     places = {
-        *((each.edit.target, each.edit.key) for each in stale_throttles(look.snapshot)),
+        *((each.edit.target, each.edit.key) for each in stale_throttles(poll.snapshot)),
         *((topic_resource(topic), "min.insync.replicas") for topic in impossible),
-        *_outliers(look.snapshot),
+        *_outliers(poll.snapshot),
     }
     odd: dict[ConfigResource, set[str]] = {}
-    for resource, key in places - look.own_throttles:
+    for resource, key in places - poll.own_throttles:
         odd.setdefault(resource, set()).add(key)
     return {resource: frozenset(keys) for resource, keys in odd.items()}
 

@@ -1,8 +1,8 @@
-"""Which parts of a cluster a look knows nothing of. Pure."""
+"""Which parts of a cluster a poll knows nothing of. Pure."""
 
 from __future__ import annotations
 
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 
 VITAL = ("cluster", "silent", "topics")
 """Parts without which nothing can be said, not even that nothing is wrong: the brokers, whether each answers, and the
@@ -13,19 +13,19 @@ OF_CONTROLLERS = ("cluster", "silent", "quorum", "configs")
 """Parts that controllers know, where they are asked in place of brokers."""
 
 
-def vital_parts(look: Look) -> tuple[str, ...]:
+def vital_parts(poll: Poll) -> tuple[str, ...]:
     """Return the parts without which nothing can be said here."""
-    return OF_CONTROLLERS[:3] if look.snapshot.cluster.controllers else VITAL
+    return OF_CONTROLLERS[:3] if poll.snapshot.cluster.controllers else VITAL
 
 
-def unread_parts(look: Look) -> frozenset[str]:
+def unread_parts(poll: Poll) -> frozenset[str]:
     """Return the parts of which nothing is known now: never read, or their last read failed as a whole. A part of which
     some members could not be read is not one of them.
     """
-    snapshot = look.snapshot
+    snapshot = poll.snapshot
     whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}
     asked = {each.part for each in snapshot.failures}
     nothing = {"log_dirs": not snapshot.log_dirs, "configs": not snapshot.configs}
     return frozenset(
-        {*look.unread, *whole, *(part for part, is_empty in nothing.items() if is_empty and part in asked)}
+        {*poll.unread, *whole, *(part for part, is_empty in nothing.items() if is_empty and part in asked)}
     )

@@ -226,7 +226,7 @@ class Bar:
             return
         try:
             if "quotas" in unread.parts:
-                await self._session.look_at_quotas()
+                await self._session.poll_quotas()
                 unread = replace(unread, parts=unread.parts - {"quotas"})
             await read_needs(self._session, unread)
         except AdminError as error:

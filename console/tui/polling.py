@@ -28,7 +28,7 @@ VERSIONS_EVERY = 60.0
 PATIENCE = 5.0
 """Seconds without an answer after which each broker gets a small request instead; after as many again without one the
 cluster counts as silent."""
-LONGEST_LOOK = 10.0
+LONGEST_POLL = 10.0
 """Seconds: a poll counts as late after twice the duration of the one before, of which no more than this counts."""
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class Polling:
                 self._reading.live.now()
                 return False
             patience = PATIENCE
-        self._reads_take = min(loop.time() - began, LONGEST_LOOK)
+        self._reads_take = min(loop.time() - began, LONGEST_POLL)
         return True
 
     async def _failed(self, error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""What watches the cluster beside whatever pane is shown: for the causes a look every few seconds and the verdict over
+"""What watches the cluster beside whatever pane is shown: for the causes a poll every few seconds and the verdict over
 all of them, and for the last half hour a sample every ten. With them the cluster as the screen shows it is complete.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Refused
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
-    from console.triage.symptoms import Look
+    from console.triage.symptoms import Poll
     from console.tui.past import Journal
     from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
@@ -132,19 +132,19 @@ class Watch:
     async def _run(self) -> None:
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
-        from console.session.triage_looks import EVERY, Looker
+        from console.session.triage_polls import EVERY, Poller
 
-        async with Looker(self._session, self.request_logs) as looker:
+        async with Poller(self._session, self.request_logs) as poller:
             while True:
                 if self.reading.held or (self.reading.live.paused and not self._is_asked):
                     await asyncio.sleep(EVERY)
                     continue
                 self._is_asked = False
                 try:
-                    await self._take(await looker.look())
+                    await self._take(await poller.poll())
                 except (AdminError, Refused) as error:
                     self._has_lost(error)
-                await looker.rest()
+                await poller.rest()
 
     def _has_lost(self, error: AdminError | Refused) -> None:
         """Keep the verdict, marked as old, and let the header read at once whether brokers answer."""
@@ -155,7 +155,7 @@ class Watch:
         self._first.set()
         self._redraw()
 
-    async def _take(self, look: Look) -> None:
+    async def _take(self, poll: Poll) -> None:
         """Diagnose what was seen, unless the last diagnosis was too recent."""
         from console.present.triage import cause_id, cause_rows
         from console.triage.diagnosis import diagnose
@@ -168,15 +168,15 @@ class Watch:
             return
         known = self.observations
         observations = await (
-            asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look)
+            asyncio.to_thread(begin, poll) if known is None else asyncio.to_thread(after, known, poll)
         )
         self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, observations))
         now_seen = (cause_id(row.claim) for row in cause_rows(self.verdict, {}))
-        self.seen = {cause: self.seen.get(cause, look.at) for cause in now_seen}
+        self.seen = {cause: self.seen.get(cause, poll.at) for cause in now_seen}
         if self.observations is None:
             self.muted = await asyncio.to_thread(self._kept().read, self._cluster)
-        elif any(until <= look.at for until in self.muted.values()):
-            self.muted = {cause: until for cause, until in self.muted.items() if until > look.at}
+        elif any(until <= poll.at for until in self.muted.values()):
+            self.muted = {cause: until for cause, until in self.muted.items() if until > poll.at}
         self.observations = observations
         self._next = time.monotonic() + REST * (time.monotonic() - now)
         self._first.set()
@@ -288,7 +288,7 @@ class HalfHourWatch:
             await self._session.rates.read((), self._reading.contact.silent)
             at = self._session.snapshot.read_at.get("lags")
             if at is None or self._session.clock.now() - at >= READS_EVERY:
-                await self._session.look_at_groups(self._next_groups())
+                await self._session.poll_groups(self._next_groups())
         except Exception:  # the samples have to go on, whatever one read ran into
             log.exception("reading for the half hour")
 

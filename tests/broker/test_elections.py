@@ -85,10 +85,10 @@ async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
 async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
     """Wait until every replica is in the ISR of every partition."""
 
-    async def look() -> bool:
+    async def read() -> bool:
         return any(len(each.isr) < replicas for each in await described(client, name))
 
-    assert await until_settled(look, bool, within=60, attempts=600) is False
+    assert await until_settled(read, bool, within=60, attempts=600) is False
 
 
 async def copied(client: AdminClient, name: str) -> None:
@@ -96,11 +96,11 @@ async def copied(client: AdminClient, name: str) -> None:
     (partition,) = await described(client, name)
     place = name, 0
 
-    async def look() -> set[int]:
+    async def read() -> set[int]:
         found = await client.run(replica_logs, {place: partition.replicas})
         return set(found[place].ends.values())
 
-    assert len(await until_settled(look, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
+    assert len(await until_settled(read, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
 
 
 async def write(cluster: KafkaCluster, topic: str, count: int, size: int = 100) -> None:

@@ -18,7 +18,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.secret import Secret
 from console.session.reading import read_everything
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.wire.schemas import api_name
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
@@ -53,9 +53,9 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
         try:
             session = Session(client, Context("secure", "", settings))
             await read_everything(session)
-            async with Looker(session) as looker:
-                await looker.look(whole=True)
-                await looker.look(whole=True)
+            async with Poller(session) as poller:
+                await poller.poll(whole=True)
+                await poller.poll(whole=True)
         finally:
             for resource, key in KEYS.items():
                 await send(AlterConfigs({resource: (ConfigOp(key, DELETE),)}, 1 if resource.name else None))

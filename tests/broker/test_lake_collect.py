@@ -1,4 +1,4 @@
-"""Looks at real brokers: what kac changes and writes down itself is what the looks find, in the same words."""
+"""Polls of real brokers: what kac changes and writes down itself is what the polls find, in the same words."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def without_endpoints(state: State) -> State:
 
 
 @pytest.mark.parametrize("cluster_name", ["plain_cluster", "kafka39"])
-def test_looks_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     kafka: KafkaCluster = request.getfixturevalue(cluster_name)
     context = Context("real", "a test", ConnectionSettings(kafka.addresses))
     lake = Lake.create(str(tmp_path / "lake"))
@@ -140,7 +140,7 @@ def test_looks_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
     assert {row["principal"] for row in edits} == {"User:ANONYMOUS"}
     assert all(timedelta() <= row["end_ts"] - row["intent_ts"] < timedelta(minutes=1) for row in edits)
 
-    # What was set last of each, as the journal has it, is what the look found; a list that grew is told whole there.
+    # What was set last of each, as the journal has it, is what the poll found; a list that grew is told whole there.
     wanted = {(row["entity_type"], row["entity_key"], row["attr"]): row for row in edits if row["op"] == "set"}
     seen = {entity: value for *entity_parts, value in found(lake, second.run_id) for entity in [tuple(entity_parts)]}
     for entity, row in wanted.items():

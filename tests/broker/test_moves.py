@@ -52,7 +52,7 @@ async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
     made.close()
 
 
-async def looked(client: AdminClient) -> Session:
+async def polled(client: AdminClient) -> Session:
     """A session that has read what a placement is made of."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC, BROKER})))
@@ -67,7 +67,7 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
 async def test_a_broker_is_drained_under_load(
     racked_cluster: KafkaCluster, client: AdminClient, tmp_path: Path
 ) -> None:
-    """No produce with acks=all fails, no partition is below min ISR at any look, racks stay, nothing is left."""
+    """No produce with acks=all fails, no partition is below min ISR at any poll, racks stay, nothing is left."""
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
     made = CreateTopics(
         tuple(
@@ -105,7 +105,7 @@ async def test_a_broker_is_drained_under_load(
         return produced
 
     await until_settled(written, lambda count: count < 100, within=120, attempts=1200)
-    session = await looked(client)
+    session = await polled(client)
     placement = placement_of(session.snapshot)
     proposal = propose(Drain((DRAINED,)), placement)
     said = forecast(proposal, placement, 10**8)
@@ -137,7 +137,7 @@ async def test_a_broker_is_drained_under_load(
     await load
     assert below == []
     assert produced >= 200
-    session = await looked(client)
+    session = await polled(client)
     now = replicas_of(session.snapshot)
     for move in proposal.moves:
         assert now[move.topic, move.number] == move.after == wanted[move.topic, move.number][: len(move.after)]
@@ -153,7 +153,7 @@ async def test_a_broker_is_drained_under_load(
     assert {each.edit.target for each in left} == {each.target for each in throttles}
     assert not session.stage([each.edit for each in left]).refused
     await apply_plan(session)
-    assert stale_throttles((await looked(client)).snapshot) == ()
+    assert stale_throttles((await polled(client)).snapshot) == ()
     verified = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
     assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
 

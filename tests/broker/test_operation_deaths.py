@@ -48,8 +48,8 @@ async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
         await producer.stop()
 
 
-class Looks:
-    """How far the operation was at each look."""
+class Polls:
+    """How far the operation was at each poll."""
 
     def __init__(self) -> None:
         self.all: list[Progress] = []
@@ -60,7 +60,7 @@ class Looks:
         self._came.set()
 
     async def until(self, holds: Callable[[Progress], bool]) -> Progress:
-        """Wait for a look from now on at which that holds."""
+        """Wait for a poll from now on at which that holds."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._came.clear()
@@ -78,24 +78,24 @@ async def test_what_is_killed_while_it_copies_is_waited_for(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
     """The operation says for what it waits, and goes on by itself once the broker is back."""
-    looks = Looks()
+    polls = Polls()
     with AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client:
         await fill(racked_cluster, client)
         session = Session(client, Context("test", "tests", client.settings), "moves")
         number = await begin(session, Drain((GONE,)), THROTTLE)
-        work = asyncio.create_task(work_on(session, number, pace=PACE, looked=looks.take))
+        work = asyncio.create_task(work_on(session, number, pace=PACE, on_progress=polls.take))
         try:
-            copied = (await looks.until(lambda progress: progress.copied > 0)).copied
+            copied = (await polls.until(lambda progress: progress.copied > 0)).copied
             await asyncio.to_thread(racked_cluster.kill, TARGET)
-            await looks.until(waits_for(f"broker {TARGET}, to which it moves, is not alive", State.STALLED))
+            await polls.until(waits_for(f"broker {TARGET}, to which it moves, is not alive", State.STALLED))
             await asyncio.to_thread(racked_cluster.restart, TARGET)
-            await looks.until(lambda progress: progress.state is State.RUNNING and progress.copied > copied)
+            await polls.until(lambda progress: progress.state is State.RUNNING and progress.copied > copied)
             assert await client.run(partitions.list_reassignments), "it copies still"
             await asyncio.to_thread(racked_cluster.kill, SOURCE)
-            await looks.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
+            await polls.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
             async with asyncio.timeout(PATIENCE):  # others are read instead
                 while any(GONE in each for each in await replicas(client)):
-                    await looks.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
+                    await polls.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
             await asyncio.to_thread(racked_cluster.restart, SOURCE)
             async with asyncio.timeout(PATIENCE):
                 done = await work

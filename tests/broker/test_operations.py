@@ -59,10 +59,10 @@ async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
 
 
 class Load:
-    """What producers, a group and a sampler saw. below: looks at which a partition had too few replicas in sync."""
+    """What producers, a group and a sampler saw. below: polls at which a partition had too few replicas in sync."""
 
     def __init__(self) -> None:
-        self.produced = self.read = self.looks = 0
+        self.produced = self.read = self.polls = 0
         self.below: list[object] = []
         self.stop = asyncio.Event()
         self.all_written = asyncio.Event()
@@ -105,7 +105,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
             except AdminError:
                 continue
             for topic in listing.topics.values():
-                load.looks += 1
+                load.polls += 1
                 load.below += [each for each in topic.partitions if len(each.isr) < MIN_ISR]
             await asyncio.sleep(0.05)
 
@@ -195,7 +195,7 @@ async def test_a_drain_and_a_replacement_survive_kills(
         assert all(4 not in each for each in await replicas(client))
         await nothing_is_left(kac, racked_cluster, client, tmp_path)
         assert load.below == []
-        assert load.looks > 50
+        assert load.polls > 50
     assert load.read >= load.produced > 120
 
 

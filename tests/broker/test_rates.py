@@ -1,4 +1,4 @@
-"""What looks show of a producer with a known rate, on real brokers, 4.3 and 3.9; and of a consumer that is paused."""
+"""What polls show of a producer with a known rate, on real brokers, 4.3 and 3.9; and of a consumer that is paused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.patience import PATIENCE
 A_SECOND = 200
 """Records."""
 BYTES = 1_000
-LOOKS, MOST_LOOKS = 12, 60
+POLLS, MOST_POLLS = 12, 60
 
 
 def topic_rate(rates: Rates, topic: Topic) -> Rate:
@@ -82,25 +82,25 @@ async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, sessi
 
 
 async def _rate(session: Session, topic: str) -> Rate:
-    """What looks of a tick's distance show of a topic, once they cover some seconds; unknown after the first."""
-    for number in range(MOST_LOOKS):
-        if number >= LOOKS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
+    """What polls of a tick's distance show of a topic, once they cover some seconds; unknown after the first."""
+    for number in range(MOST_POLLS):
+        if number >= POLLS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
             break
         await session.read_topics()
         await session.rates.read([(topic, 0), (topic, 1)])
         if not number:
             assert topic_rate(session.snapshot.rates, session.snapshot.topics[topic]) == Rate()
-        await asyncio.sleep(2 * SHORTEST)  # the distance of the looks is what is tried
+        await asyncio.sleep(2 * SHORTEST)  # the distance of the polls is what is tried
     return topic_rate(session.snapshot.rates, session.snapshot.topics[topic])
 
 
 PAUSES = (4.0, 9.0)
-"""Seconds after a consumer was paused at which its lag is looked at."""
+"""Seconds after a consumer was paused at which its lag is polled."""
 
 
 @pytest.mark.takes(15)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """By looks alone, and by the record at the commit; wrong by 2 s at most."""
+    """By polls alone, and by the record at the commit; wrong by 2 s at most."""
     await make_topic(link, name, partitions=2)
     settings = ConnectionSettings(bootstrap=kafka.addresses)
     client = AdminClient(settings)
@@ -123,15 +123,15 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
         while time.monotonic() - began < 2:
             await consumer.getmany(timeout_ms=200)
             await consumer.commit()
-            await watching.look_at_groups([name], times=100)
+            await watching.poll_groups([name], times=100)
         consumer.pause(*consumer.assignment())
         paused = time.time()
         for seconds in PAUSES:
             while time.time() - paused < seconds:
-                await watching.look_at_groups([name], times=100)
-                await asyncio.sleep(0.5)  # the distance of the looks
+                await watching.poll_groups([name], times=100)
+                await asyncio.sleep(0.5)  # the distance of the polls
             once = Session(client, Context("test", "test", settings, journal=False))
-            await once.look_at_groups([name], times=100)
+            await once.poll_groups([name], times=100)
             for session in (watching, once):
                 trend = session.snapshot.lag_trends[name]
                 behind = trend.longest_behind
@@ -142,7 +142,7 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
         while (watching.snapshot.lag_trends[name].longest_behind.seconds or 9) > 1 and time.monotonic() < end:
             await consumer.getmany(timeout_ms=200)
             await consumer.commit()
-            await watching.look_at_groups([name], times=100)
+            await watching.poll_groups([name], times=100)
         assert (watching.snapshot.lag_trends[name].longest_behind.seconds or 0) <= 1
     finally:
         await consumer.stop()

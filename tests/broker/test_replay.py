@@ -1,4 +1,4 @@
-"""A record of real brokers is replayed: the verdict of each look is the one that was seen."""
+"""A record of real brokers is replayed: the verdict of each poll is the one that was seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.recorded_looks import compare, watched
+from tests.support.recorded_polls import compare, watched
 
 TOPIC = "replayed"
 

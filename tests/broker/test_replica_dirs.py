@@ -201,12 +201,12 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
         seen: list[list[str | None]] = []
         far: list[Progress] = []
 
-        async def look(seconds: float) -> None:
+        async def check(seconds: float) -> None:
             seen.append(await rates())
             await asyncio.sleep(seconds)
 
         number = await begin(session, DrainDir(1, full), 400_000)
-        done = await work_on(session, number, pace=Pace(sleep=look), looked=far.append)
+        done = await work_on(session, number, pace=Pace(sleep=check), on_progress=far.append)
         assert done.state is State.DONE, done
         assert seen[0] == ["400000"]
         assert await rates() == []

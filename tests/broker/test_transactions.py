@@ -16,7 +16,7 @@ import pytest
 from console.admin.configs import alter_configs
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.admin.transactions import describe_transactions, list_transactions, look_at_transactions
+from console.admin.transactions import describe_transactions, list_transactions, poll_transactions
 from console.model.acl import Acl
 from console.model.changes import (
     AbortTransaction,
@@ -122,7 +122,7 @@ async def test_a_hanging_transaction_is_found_and_ended(
         healthy.add(topic, 1)
         healthy.write(topic, 1, b"healthy, and older than any transaction may be", times=[old])
         leave_hanging(hanging, topic, 2, at=now_ms())
-        seen = await look_at_transactions(link, places)
+        seen = await poll_transactions(link, places)
         assert (seen.gaps, seen.max_timeout_ms, seen.max_timeout_known) == ((), 900_000, True)
         late = one(seen, topic, 0).producer
         assert (late.start_offset, seen.offsets[topic, 0].waiting) == (start, 2)
@@ -143,22 +143,22 @@ async def test_a_hanging_transaction_is_found_and_ended(
         assert f"--accept transaction-aborted={topic}/0" in complaints
         code, _, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted")
         assert code == 1, "a name alone accepts nothing that has to be typed"
-        assert one(await look_at_transactions(link, places), topic, 0).producer == late
+        assert one(await poll_transactions(link, places), topic, 0).producer == late
         code, out, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted={topic}/0")
         assert (code, complaints) == (0, ""), out
         assert "applied" in out
 
         async def waiting() -> int:
-            return (await look_at_transactions(link, places)).offsets[topic, 0].waiting
+            return (await poll_transactions(link, places)).offsets[topic, 0].waiting
 
         assert await until_settled(waiting, bool, within=30, attempts=100) == 0
         assert found_by_kafka() == []
         code, _, complaints = kac(f"{asked}; apply --yes")
         assert code == 0, "there is nothing to do"
-        seen = await look_at_transactions(link, places)
+        seen = await poll_transactions(link, places)
         assert verdict(one(seen, topic, 1), seen).standing is Standing.HEALTHY
         healthy.end()
-        assert [*(await look_at_transactions(link, places)).at(topic, 1)] == []
+        assert [*(await poll_transactions(link, places)).at(topic, 1)] == []
 
 
 async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, topic: str) -> None:
@@ -196,7 +196,7 @@ async def test_the_runbooks_command_ends_it_too(
         assert f"{words} --start-offset {start}" in " ".join(out.replace("\\\n", "").split())
         ran = commands.run(TRANSACTIONS, f"{words} --start-offset {start}".split()[1:])
         assert ran.code == 0, ran
-        assert [*(await look_at_transactions(link, [(topic, 0)])).open] == []
+        assert [*(await poll_transactions(link, [(topic, 0)])).open] == []
 
 
 async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
@@ -213,7 +213,7 @@ async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
         ):
             (outcome,) = (await outcomes(link, wrong)).values()
             assert outcome.status in (Status.FAILED, Status.NOT_APPLIED)
-            assert one(await look_at_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
+            assert one(await poll_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
 
 
 async def test_missing_rights_are_never_taken_for_nothing(
@@ -239,14 +239,14 @@ async def test_missing_rights_are_never_taken_for_nothing(
             healthy.add(topic, 1)
             healthy.write(topic, 1, b"hers to end", times=[now_ms() - LONG_AGO])
             places = [(topic, 0), (topic, 1)]
-            seen = await look_at_transactions(alice, places)
+            seen = await poll_transactions(alice, places)
             assert [verdict(each, seen).standing for each in seen.open] == [Standing.HANGS, Standing.HEALTHY]
             assert await applied(link, CreateAcls((secret,)))
 
             async def as_alice() -> Transactions:
-                return await look_at_transactions(alice, places)
+                return await poll_transactions(alice, places)
 
-            seen = await until_settled(as_alice, lambda look: not look.gaps, within=30, attempts=100)
+            seen = await until_settled(as_alice, lambda poll: not poll.gaps, within=30, attempts=100)
             assert seen.gaps[0].name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
             for each in seen.open:
                 found = verdict(each, seen)
@@ -254,7 +254,7 @@ async def test_missing_rights_are_never_taken_for_nothing(
                 assert "may not describe all transactional ids" in found.why
                 assert "'*'" in found.remedy
             assert await applied(link, CreateAcls((hidden, shown)))
-            seen = await until_settled(as_alice, lambda look: not look.failures, within=30, attempts=100)
+            seen = await until_settled(as_alice, lambda poll: not poll.failures, within=30, attempts=100)
             assert seen.failures[topic, 0].name == "TOPIC_AUTHORIZATION_FAILED"
             assert seen.offsets[topic, 0].waiting == 2, "that something waits is seen all the same"
             healthy.end()

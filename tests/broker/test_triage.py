@@ -38,7 +38,7 @@ from console.model.changes import (
 from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource
 from console.model.secret import Secret
-from console.session.replay import look_times
+from console.session.replay import poll_ends
 from console.triage.cause import Certainty
 from console.triage.diagnosis import Verdict
 from console.triage.symptoms import Subject
@@ -47,7 +47,7 @@ from tests.support import certificates
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import BOTH
-from tests.support.recorded_looks import replayed, watched
+from tests.support.recorded_polls import replayed, watched
 from tests.support.triage_watch import bootstrap, found, watching
 
 
@@ -89,7 +89,7 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
             assert old.explains == {"lso-stands-still": 1}
             command = f"abort transaction topic {name} partition 0 producer {hanging.producer_id}"
             assert [step.command for step in old.claim.next] == [command]
-            verdict = await it.look()
+            verdict = await it.poll()
             assert found(verdict, "transaction-hanging", Subject(topic=name, partition=1)) is None
             healthy.end()
 
@@ -106,7 +106,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
         named = await it.names("records-deleted", Subject(topic=name))
         assert named.claim.certainty is Certainty.CERTAIN
         assert f"{name}/0 begins at 20, and began at 0" in named.claim.evidence[0].fact
-        assert found(await it.look(), "records-deleted", Subject(topic=f"{name}-kept")) is None
+        assert found(await it.poll(), "records-deleted", Subject(topic=f"{name}-kept")) is None
 
 
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
@@ -179,7 +179,7 @@ def _same_certificates(live: list[Verdict], file: Path) -> None:
     wanted = _expiring(live[-1])
     assert wanted
     reader = FlightReader(file)
-    assert _expiring(replayed(file, look_times(reader.times))[-1]) == wanted
+    assert _expiring(replayed(file, poll_ends(reader.times))[-1]) == wanted
     hidden = file.with_name("anonymous.flight")
     names = Pseudonyms()
     sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
@@ -189,7 +189,7 @@ def _same_certificates(live: list[Verdict], file: Path) -> None:
     handshakes = [answer for answer in FlightReader(hidden).answers() if answer.api_key == HANDSHAKE]
     assert handshakes
     assert not [answer for answer in handshakes if b"CN=" in answer.body or b"127.0.0.1" in answer.host.encode()]
-    assert len(_expiring(replayed(hidden, look_times(reader.times))[-1])) == len(wanted)
+    assert len(_expiring(replayed(hidden, poll_ends(reader.times))[-1])) == len(wanted)
 
 
 def _expiring(verdict: Verdict) -> set[Subject]:
@@ -203,7 +203,7 @@ async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluste
             lambda _: it.observations is not None and len(it.observations.last.facts.certificates) >= shown,
             "certificates",
         )
-        assert "certificate-expiring" not in {each.claim.cause for each in (await it.look()).causes}
+        assert "certificate-expiring" not in {each.claim.cause for each in (await it.poll()).causes}
 
 
 def secure(cluster: KafkaCluster) -> ConnectionSettings:

@@ -71,7 +71,7 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
             how, limit = named.claim.evidence
             assert "requests within 60 s, for up to" in how.fact
             assert limit.fact == f"producer_byte_rate of {QuotaEntity.of({'client-id': bounded})!r} is 10,000"
-            assert found(await it.look(), "quota-exceeded", Subject(entity=f"client-id {name}-free")) is None
+            assert found(await it.poll(), "quota-exceeded", Subject(entity=f"client-id {name}-free")) is None
     finally:
         for task in writers:
             task.cancel()
@@ -86,7 +86,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1), NewTopic(ours, 1, 1))))
     async with watching(bootstrap(kafka.addresses), journal=True) as it:
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
-        await it.looks(6)  # the journal is looked into for what changes from here on
+        await it.poll_times(6)  # the journal is looked into for what changes from here on
         set_it = AlterConfigs({topic_resource(name): (ConfigOp(key, SET, "3"),)})
         await alter_configs(link, set_it, validate_only=False)
         where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
@@ -96,7 +96,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         named = await it.names("changed-lately", Subject(topic=name, key=key))
         (what,) = named.claim.evidence
         assert what.fact.startswith(f"{key} was not set (1 applied), and is 3 since")
-        assert found(await it.look(), "min-isr-impossible", Subject(topic=name)) is not None
+        assert found(await it.poll(), "min-isr-impossible", Subject(topic=name)) is not None
         await it.until(
             lambda v: (
                 (one := found(v, "changed-lately", Subject(topic=ours, key=key))) is not None
@@ -151,5 +151,5 @@ async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
         assert Subject(topic=slow_follower, partition=0) in named.examples
         (step,) = named.claim.next
         assert step.edits == (SetConfig(broker_resource(ODD), FOLLOWER_RATE, USUAL),)
-        odd = {each.claim.subject.broker for each in (await it.look()).causes if each.claim.cause == "config-odd"}
+        odd = {each.claim.subject.broker for each in (await it.poll()).causes if each.claim.cause == "config-odd"}
         assert odd == {ODD}

@@ -277,7 +277,7 @@ async def test_kills_in_the_middle_of_applies(
                 for place, entry in enumerate(change.entries):
                     state = change.state(place)
                     assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (state, runs.output)
-                    # What did not show yet when the next start looked is unknown, until a look shows it.
+                    # What did not show yet when the next start checked is unknown, until a poll shows it.
                     if state is State.UNKNOWN and there[entry.staged.edit.key]:
                         await reconcile_open(client, session.context, session.snapshot, journal)
                         state = (await read_history(session)).changes[change.number].state(place)

@@ -33,7 +33,7 @@ def state_with(known: Sequence[Acl]) -> ClusterState:
     return state
 
 
-def looked_at_each(
+def decided_one_by_one(
     principal: str, host: str, operation: AclOperation, type_: AclResourceType, name: str, view: View, is_open: bool
 ) -> bool:
     on_it = [acl for acl in view.acls if matches(AclFilter(type_, name, MATCH), acl)]
@@ -58,7 +58,7 @@ def test_decisions_are_those_of_a_look_at_each(known: Sequence[Acl], gone: int, 
         if moment:
             view = (state.view, state.view_at(before), state.view_at(before // 2))[moment - 1]
         for who, host, operation, type_, name in product(ASKING, HOSTS[1:], OPERATIONS[1:], TYPES, ("a", "abc", "*")):
-            expected = looked_at_each(who, host, operation, type_, name, view, is_open)
+            expected = decided_one_by_one(who, host, operation, type_, name, view, is_open)
             assert authorizer.allows(who, host, operation, type_, name, view) is expected
 
 

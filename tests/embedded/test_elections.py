@@ -417,8 +417,8 @@ def test_a_lost_cancellation_is_told_from_a_move_that_ended(order: list[int], wh
     assert verdict(CancelMove("t", 0), was, now) is status[what]
     partition = Partition(0, 1, now.replicas, ())
     original = tuple(order[1:])
-    looked = moved(None, partition, now if now.adding else None, original)
-    assert (looked is Status.APPLIED) == (what == "cancelled")
+    outcome = moved(None, partition, now if now.adding else None, original)
+    assert (outcome is Status.APPLIED) == (what == "cancelled")
 
 
 async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ from console.flight.kafka_words import VALUES
 from console.flight.tap import RECORDED, Tap
 from console.session.reading import read_everything
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.wire.frames import decode_body, decode_request
 from console.wire.schemas import api_name, messages
 from tests.support.patience import PATIENCE
@@ -48,16 +48,16 @@ def record(cluster: ThreadedCluster, file: Path, *arguments: str) -> int:
     return cli.run(["record", "-b", cluster.bootstrap, str(file), "--every", "1s", "--for", "3s", *arguments])
 
 
-async def answers_of(cluster: ThreadedCluster, looks: int = 1) -> list[Answer]:
+async def answers_of(cluster: ThreadedCluster, polls: int = 1) -> list[Answer]:
     """What a session is answered that reads all it can."""
     kept: list[Answer] = []
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
     with AdminClient(settings, Tap(kept.append)) as client:
         session = Session(client, Context("incident", "", settings))
         await read_everything(session)
-        async with Looker(session) as looker:
-            for _ in range(looks):
-                await looker.look(whole=True)
+        async with Poller(session) as poller:
+            for _ in range(polls):
+                await poller.poll(whole=True)
     return kept
 
 
@@ -210,7 +210,7 @@ async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
 
     with run_in_thread(ClusterSpec(scenario="incident")) as running:
         running.call(fill)
-        plain = await answers_of(running, looks=2)
+        plain = await answers_of(running, polls=2)
     cluster_id = "cluster-of-acme"
     file = tmp_path / "record"
     names = Pseudonyms()
@@ -340,4 +340,4 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
     (file,) = (tmp_path / "kac" / "records").iterdir()
     assert str(file) in line
     found = {api_name(answer.api_key) for answer in FlightReader(file).answers()}
-    assert found >= {"metadata", "describe_cluster", "api_versions"}  # the look of which it spoke
+    assert found >= {"metadata", "describe_cluster", "api_versions"}  # the poll of which it spoke

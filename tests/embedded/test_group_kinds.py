@@ -14,7 +14,7 @@ from console.admin.groups import (
     describe_groups,
     group_lag,
     list_groups,
-    look_at_groups,
+    poll_groups,
 )
 from console.admin.link import Link
 from console.admin.partitions import PARTITIONS_AT_ONCE
@@ -78,18 +78,18 @@ async def test_members_that_have_not_taken_their_target_are_known(link: Link) ->
 
 async def test_the_lag_of_each_kind(cluster: EmbeddedCluster, link: Link) -> None:
     names = [*NEWER, "billing", "no-such-group"]
-    looks = await look_at_groups(link, names)
-    assert set(looks.lags) == {*NEWER, "billing"}
-    assert looks.failures["no-such-group"].name == looks.lag_failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
-    for name in looks.lags:
-        assert await group_lag(link, name) == looks.lags[name]
+    polls = await poll_groups(link, names)
+    assert set(polls.lags) == {*NEWER, "billing"}
+    assert polls.failures["no-such-group"].name == polls.lag_failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
+    for name in polls.lags:
+        assert await group_lag(link, name) == polls.lags[name]
         offsets = cluster.state.groups[name].offsets
-        rows = {(row.topic, row.partition): row for row in looks.lags[name].partitions}
+        rows = {(row.topic, row.partition): row for row in polls.lags[name].partitions}
         assert {place: row.committed for place, row in rows.items()} == {
             place: committed.offset for place, committed in offsets.items()
         }
         assert all(row.end == cluster.state.logs[place].end for place, row in rows.items())
-    workers = looks.lags["refund-workers"].partitions
+    workers = polls.lags["refund-workers"].partitions
     done = NEWER["refund-workers"][0].acknowledged
     assert [row.lag for row in workers] == [row.end - row.committed - done for row in workers]
     assert all(row.topic == REFUNDS and row.member for row in workers)
@@ -118,10 +118,10 @@ async def test_many_groups_are_few_requests_and_none_is_without_bounds(cluster: 
         return await call(api, counted, **options)
 
     link.call = watched  # type: ignore[method-assign]
-    looks = await look_at_groups(link, ["wide", *many])
-    assert len(looks.lags["wide"].partitions) == len(numbers)
-    assert set(looks.lags) == {"wide", *many}
-    assert not looks.failures
+    polls = await poll_groups(link, ["wide", *many])
+    assert len(polls.lags["wide"].partitions) == len(numbers)
+    assert set(polls.lags) == {"wide", *many}
+    assert not polls.failures
     assert largest["describe_groups"] <= DESCRIBED_AT_ONCE
     assert largest["offset_fetch"] <= FETCHED_AT_ONCE
     assert largest["list_offsets"] <= PARTITIONS_AT_ONCE

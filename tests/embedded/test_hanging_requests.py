@@ -25,7 +25,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import Observations, after, begin
 from console.triage.unread import VITAL
@@ -54,13 +54,13 @@ def addresses(three: ThreadedCluster) -> tuple[Address, ...]:
     return tuple(parse_bootstrap(three.bootstrap))
 
 
-async def watched(looker: Looker, until: frozenset[str]) -> Observations:
-    """The observations up to the look for which only these parts are left."""
-    observations = begin(await looker.look())
+async def watched(poller: Poller, until: frozenset[str]) -> Observations:
+    """The observations up to the poll for which only these parts are left."""
+    observations = begin(await poller.poll())
     async with asyncio.timeout(PATIENCE):
         while set(observations.last.unread) - until:
-            await looker.rest()
-            observations = after(observations, await looker.look())
+            await poller.rest()
+            observations = after(observations, await poller.poll())
     return observations
 
 
@@ -68,8 +68,8 @@ async def test_a_controller_that_hangs_takes_no_other_read_along(three: Threaded
     for api in FORWARDED:
         hangs(three, api)
     with AdminClient(settings_of(three)) as client:
-        async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
-            observations = await watched(looker, frozenset({"quorum", "reassignments"}))
+        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
+            observations = await watched(poller, frozenset({"quorum", "reassignments"}))
     assert set(observations.last.unread) == {"quorum", "reassignments"}
     assert observations.last.silent == frozenset()
     assert len(observations.last.snapshot.topics["orders"].partitions) == 6
@@ -133,8 +133,8 @@ async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three
 
 async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: ThreadedCluster) -> None:
     with AdminClient(settings_of(three)) as client:
-        async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
-            whole = await looker.look(whole=True)
+        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
+            whole = await poller.poll(whole=True)
             assert diagnose(begin(whole)).is_healthy
     for part in VITAL:
         verdict = diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=(part,))))
@@ -149,6 +149,6 @@ async def test_the_only_address_hangs() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as hanging:
         settings = ConnectionSettings((hanging.getsockname(),))
         with AdminClient(settings) as client:
-            async with Looker(Session(client, Context("test", "tests", settings))) as looker:
+            async with Poller(Session(client, Context("test", "tests", settings))) as poller:
                 with pytest.raises(RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
-                    await watch_verdicts(looker, options)
+                    await watch_verdicts(poller, options)

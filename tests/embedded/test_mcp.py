@@ -23,9 +23,9 @@ from console.admin.errors import ReadOnly
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.mcp.bounds import HIDDEN, LARGEST, LONGEST_TEXT
-from console.cli.mcp.command import looking_client
-from console.cli.mcp.looks import Looks
+from console.cli.mcp.command import reading_client
 from console.cli.mcp.proposing import Proposals
+from console.cli.mcp.queries import Queries
 from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service
 from console.cli.mcp.tools import TOOLS, Offer
 from console.contexts.context import Context, parse_bootstrap
@@ -207,7 +207,7 @@ def _context(cluster: ThreadedCluster, **more: Any) -> Context:
 
 
 async def test_its_client_sends_no_change_whatever_the_context_allows(cluster: ThreadedCluster) -> None:
-    client = looking_client(_context(cluster))
+    client = reading_client(_context(cluster))
     try:
         request = AlterConfigs({ORDERS: (ConfigOp("retention.ms", SET, "1"),)})
         with pytest.raises(ReadOnly):
@@ -317,10 +317,10 @@ async def test_what_is_not_proposed(cluster: ThreadedCluster, own_home: Path, st
 
 async def called(cluster: ThreadedCluster, tool: str, **arguments: object) -> CallToolResult:
     """The answer of a server in this process."""
-    client = looking_client(_context(cluster))
-    looks = Looks(client, _context(cluster))
+    client = reading_client(_context(cluster))
+    queries = Queries(client, _context(cluster))
     try:
-        service = Service(Offer(looks, Proposals(looks, None, ("-c", "test"))))
+        service = Service(Offer(queries, Proposals(queries, None, ("-c", "test"))))
         return await service.call(None, CallToolRequestParams(name=tool, arguments=dict(arguments)))
     finally:
         client.close()
@@ -419,9 +419,9 @@ async def test_a_cancelled_call_ends_its_reads(
 ) -> None:
     """What it asked and is not answered yet is waited for no longer."""
     cluster.call(lambda c: c.faults.add(Fault(Delay(PATIENCE * 2), api=api)))
-    client = looking_client(_context(cluster))
-    looks = Looks(client, _context(cluster))
-    service = Service(Offer(looks, Proposals(looks, None, ())))
+    client = reading_client(_context(cluster))
+    queries = Queries(client, _context(cluster))
+    service = Service(Offer(queries, Proposals(queries, None, ())))
     try:
         work = asyncio.ensure_future(service.call(None, CallToolRequestParams(name=tool, arguments=given)))
         await until(lambda: cluster.call(lambda c: c.counters.total("metadata").requests) > 0 and client._operations)

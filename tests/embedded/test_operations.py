@@ -133,13 +133,13 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
     seen: list[dict[tuple[str, str], str]] = []
     owned: list[int] = []
 
-    async def look(seconds: float) -> None:
+    async def check(seconds: float) -> None:
         seen.append(world.throttles())
         (operation,) = (await read_operations(world.session)).open
         owned.append(len(operation.owned().rates))
         await world.wait(seconds)
 
-    await work_on(world.session, number, pace=Pace(sleep=look))
+    await work_on(world.session, number, pace=Pace(sleep=check))
     assert seen[0]["4", RATES[1]] == str(RATE)
     assert seen[0]["orders", LISTS[1]] == "0:4,1:4,2:4"
     assert owned[0] == 8
@@ -151,13 +151,13 @@ async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
     number = await begin(world.session, Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
-    async def look(seconds: float) -> None:
+    async def check(seconds: float) -> None:
         (operation,) = (await read_operations(world.session)).open
         if operation.progress is not None and operation.state is State.RUNNING:
             seen.append((operation.progress.copied, operation.progress.left))
         await world.wait(30 * seconds)
 
-    await work_on(world.session, number, pace=Pace(sleep=look))
+    await work_on(world.session, number, pace=Pace(sleep=check))
     sums = {copied + left for copied, left in seen if left}
     assert len(sums) == 1, seen
     assert len({copied for copied, _ in seen}) > 2, seen
@@ -320,11 +320,11 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
     rates: list[dict[tuple[str, str], str]] = []
     far: list[Progress] = []
 
-    async def look(seconds: float) -> None:
+    async def check(seconds: float) -> None:
         rates.append(disks.throttles())
         await disks.wait(seconds)
 
-    done = await work_on(disks.session, number, pace=Pace(sleep=look), looked=far.append)
+    done = await work_on(disks.session, number, pace=Pace(sleep=check), on_progress=far.append)
     assert done.state is State.DONE
     assert rates[0] == {("1", LOG_DIRS_RATE): "10000000"}
     assert disks.throttles() == {}

@@ -50,7 +50,7 @@ def test_candidates_are_all_that_is_found(cluster: EmbeddedCluster, strict: bool
 
 
 @pytest.mark.parametrize(
-    ("parts", "strict", "looked_at"),
+    ("parts", "strict", "candidates"),
     [
         ({USER: "user-123456"}, False, 5),
         ({USER: "user-123456", CLIENT_ID: "reader"}, False, 5),
@@ -61,10 +61,10 @@ def test_candidates_are_all_that_is_found(cluster: EmbeddedCluster, strict: bool
         ({IP: "10.0.0.1"}, True, 0),
     ],
 )
-def test_nobody_looks_through_a_million(parts: dict[str, str | None], strict: bool, looked_at: int) -> None:
+def test_nobody_looks_through_a_million(parts: dict[str, str | None], strict: bool, candidates: int) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
     wanted = QuotaFilter(filter_for_entity(QuotaEntity.of(parts)).components, strict)
-    assert len(list(quota_candidates(cluster.state.view.quotas, wanted))) == looked_at
+    assert len(list(quota_candidates(cluster.state.view.quotas, wanted))) == candidates
 
 
 def test_what_is_gone_through_may_change_meanwhile(cluster: EmbeddedCluster) -> None:

@@ -68,7 +68,7 @@ async def test_a_damaged_batch_is_a_line_between_the_records(running: ThreadedCl
     ]
 
 
-async def test_a_leader_that_hangs_ends_the_look_in_time(
+async def test_a_leader_that_hangs_ends_the_read_in_time(
     running: ThreadedCluster, link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_SECONDS", 0.3)
@@ -104,7 +104,7 @@ async def test_offsets_that_were_deleted_are_said(running: ThreadedCluster, link
     assert found.notes == ("partition 0: offset 1 was deleted; the log begins at 2",)
 
 
-async def test_two_looks_at_once_do_not_mix(link: Link) -> None:
+async def test_two_reads_at_once_do_not_mix(link: Link) -> None:
     one, other = await asyncio.gather(
         read_records(link, RecordsQuery("orders", 0, FromOffset(3), 2)),
         read_records(link, RecordsQuery("orders", 1, First(), 9)),
@@ -151,7 +151,7 @@ async def test_transactions_are_read_as_aiokafka_reads_them(running: ThreadedClu
     await producer.stop()
 
 
-async def test_records_that_are_deleted_during_the_look_are_said(running: ThreadedCluster, link: Link) -> None:
+async def test_records_that_are_deleted_during_the_read_are_said(running: ThreadedCluster, link: Link) -> None:
     await make_topic(link, "shrinking", retention_ms="-1")
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
     await producer.start()
@@ -187,9 +187,9 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
     def wanted(record: Record) -> bool:
         return turned.wait(PATIENCE)
 
-    look = asyncio.ensure_future(read_records(link, RecordsQuery("orders", 0, First(), 5), wanted))
+    first = asyncio.ensure_future(read_records(link, RecordsQuery("orders", 0, First(), 5), wanted))
     asyncio.get_running_loop().call_later(0.05, turned.set)
-    assert len((await look).records) == 5
+    assert len((await first).records) == 5
 
 
 @pytest.mark.parametrize("size", [LONG, 100 * LONG])

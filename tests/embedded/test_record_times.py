@@ -84,21 +84,21 @@ def test_gaps_and_markers_are_passed_and_a_batch_that_ends_before_says_where_to_
     assert isinstance(first_timestamp(data[:-3] + b"\xff\xff\xff", 0), Written)
 
 
-async def test_a_group_that_is_looked_at_has_its_lag_as_a_time(link: Link) -> None:
+async def test_a_group_that_is_polled_has_its_lag_as_a_time(link: Link) -> None:
     session = session_on(link)
-    await session.look_at_groups([GROUP], times=100)
+    await session.poll_groups([GROUP], times=100)
     behind = session.snapshot.lag_trends[GROUP].longest_behind
     assert behind.seconds == pytest.approx(time.time() - (TIME + POISON) / 1000, abs=60)
     assert not behind.least
     # The commit stands: its record is not asked for again.
-    await session.look_at_groups([GROUP], times=100)
+    await session.poll_groups([GROUP], times=100)
     assert session.client.asked == 1  # type: ignore[attr-defined]
     assert (session.snapshot.lag_trends[GROUP].longest_behind.seconds or 0) >= (behind.seconds or 0)
 
 
 async def test_no_record_is_asked_for_where_none_may_be_read(link: Link) -> None:
     session = session_on(link, records=NEVER)
-    await session.look_at_groups([GROUP], times=100)
+    await session.poll_groups([GROUP], times=100)
     assert session.client.asked == 0  # type: ignore[attr-defined]
     assert session.snapshot.lag_trends[GROUP].longest_behind.seconds is None
 

@@ -22,7 +22,7 @@ from console.wire.answer_parts import likeness
 from console.wire.assignments import consumer_assignment
 from console.wire.frames import decode_body
 from console.wire.schemas import messages
-from tests.support.recorded_looks import compare, timeless, watched
+from tests.support.recorded_polls import compare, timeless, watched
 
 LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 

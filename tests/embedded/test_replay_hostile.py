@@ -20,12 +20,12 @@ from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.session.replay import Replay
 from console.session.replay_diagnosis import ReplayDiagnosis
-from tests.support.recorded_looks import watched
+from tests.support.recorded_polls import watched
 
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few looks at a cluster, one of whose groups has a name with control characters."""
+    """A few polls of a cluster, one of whose groups has a name with control characters."""
     file = tmp_path_factory.mktemp("record") / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -187,7 +187,7 @@ def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -
 
     async def work() -> int:
         replay = Replay.of(FlightReader(record), record.name)
-        found = [look async for look in replay.looks(replay.times)]
+        found = [poll async for poll in replay.polls(replay.times)]
         await replay.close()
         return len(found)
 

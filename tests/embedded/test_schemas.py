@@ -397,7 +397,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert known == [3, 4, 6, 7], "two schemas, and two that are missing"
 
 
-async def test_no_look_waits_for_a_registry(cluster: ThreadedCluster) -> None:
+async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
         client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.admin.configs import describe_configs
-from console.admin.groups import describe_groups, find_coordinators, look_at_groups
+from console.admin.groups import describe_groups, find_coordinators, poll_groups
 from console.admin.link import Link
 from console.admin.partitions import LATEST, leaders_of, log_offsets, offsets_of
 from console.admin.replicas import replica_logs
@@ -142,9 +142,9 @@ def test_groups_their_coordinators_and_offsets(cluster: ThreadedCluster, spoiler
     assert set(listing.groups) == others
     assert set(listing.failures) == spoilers
 
-    looks = read(cluster, "offset_fetch", spoilers, code, lambda link: look_at_groups(link, GROUPS, types))
-    assert set(looks.lags) == others
-    assert set(looks.lag_failures) == spoilers
+    polls = read(cluster, "offset_fetch", spoilers, code, lambda link: poll_groups(link, GROUPS, types))
+    assert set(polls.lags) == others
+    assert set(polls.lag_failures) == spoilers
 
 
 def test_a_broker_whose_loggers_spoil_its_answer(cluster: ThreadedCluster) -> None:

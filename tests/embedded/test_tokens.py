@@ -26,10 +26,10 @@ from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.reads_in_turn import Paces, ReadsInTurn
 from console.session.session import Session
-from console.session.slow_looks import SlowLooks
+from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import read_tokens
 from console.session.terminal_front import TerminalFront
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.events import Kind, differences
 from console.triage.observations import begin
@@ -214,20 +214,20 @@ async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedC
             token, issued=token.issued - PERIOD_MS + half_an_hour, expires=token.issued + half_an_hour
         )
         for session, seen in ((alice, [("token-expiring", "User:alice")]), (bob, [])):
-            async with Looker(session) as looker:
-                look = await looker.look(whole=True)
-            found = (each.claim for each in diagnose(begin(look)).causes)
+            async with Poller(session) as poller:
+                poll = await poller.poll(whole=True)
+            found = (each.claim for each in diagnose(begin(poll)).causes)
             assert [(each.cause, each.subject.entity) for each in found if each.cause == "token-expiring"] == seen
 
 
 async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) -> None:
     """Most clusters have none: that is no failure of a part, and is asked once."""
     cluster.faults.add(Fault(Fail(ErrorCode.delegation_token_auth_disabled), "describe_delegation_token"))
-    async with session_of(cluster) as session, Looker(session) as looker:
-        look = await looker.look(whole=True)
-        assert [each for each in look.snapshot.failures if each.part == "tokens"] == []
-        assert "tokens" not in look.unread
-        (part,) = (each for each in SlowLooks(session).parts if each.name == "tokens")
+    async with session_of(cluster) as session, Poller(session) as poller:
+        poll = await poller.poll(whole=True)
+        assert [each for each in poll.snapshot.failures if each.part == "tokens"] == []
+        assert "tokens" not in poll.unread
+        (part,) = (each for each in SlowPolls(session).parts if each.name == "tokens")
         await part.read()
         await part.read()
     assert cluster.counters.total("describe_delegation_token").requests == 2

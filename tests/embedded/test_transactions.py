@@ -11,7 +11,7 @@ import pytest
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.admin.transactions import MAX_PATTERNS, look_at_transactions
+from console.admin.transactions import MAX_PATTERNS, poll_transactions
 from console.embedded import state_file
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Cut, Fault, Moment
@@ -65,10 +65,10 @@ async def link(cluster: EmbeddedCluster) -> AsyncIterator[Link]:
     await made.close()
 
 
-async def looked(cluster: EmbeddedCluster, user: str) -> Transactions:
+async def polled(cluster: EmbeddedCluster, user: str) -> Transactions:
     link = link_of(cluster, user)
     try:
-        return await look_at_transactions(link, PLACES)
+        return await poll_transactions(link, PLACES)
     finally:
         await link.close()
 
@@ -94,7 +94,7 @@ async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None
     alice = "User:alice"
     for topic in (ORDERS, PAYMENTS, SHIPMENTS):
         allow(cluster.state, alice, "READ", "TOPIC", topic)
-    seen = await looked(cluster, "alice")
+    seen = await polled(cluster, "alice")
     assert {gap.name for gap in seen.gaps} == {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
     assert Standing.HANGS not in standings(seen).values()
     assert not seen.max_timeout_known
@@ -102,26 +102,26 @@ async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None
     allow(cluster.state, alice, "DESCRIBE", "TOPIC", TRANSACTION_TOPIC)
     allow(cluster.state, alice, "DESCRIBE", "CLUSTER", "kafka-cluster")
     allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "orders-", "PREFIXED")
-    seen = await looked(cluster, "alice")
+    seen = await polled(cluster, "alice")
     assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
     found = standings(seen)
     assert found[LATE] is Standing.HANGS, "its id is seen, so nothing is hidden of it"
     assert found[FORGOTTEN] is Standing.POSSIBLE
     allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "*")
-    seen = await looked(cluster, "alice")
+    seen = await polled(cluster, "alice")
     assert seen.gaps == ()
     assert standings(seen)[FORGOTTEN] is Standing.HANGS
     cluster.state.add_acl(DENIED)
-    seen = await looked(cluster, "alice")
+    seen = await polled(cluster, "alice")
     assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
     assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
-    assert standings(await looked(cluster, "admin"))[FORGOTTEN] is Standing.HANGS, "a super user sees all"
+    assert standings(await polled(cluster, "admin"))[FORGOTTEN] is Standing.HANGS, "a super user sees all"
 
 
 async def test_too_many_names_to_try(cluster: EmbeddedCluster) -> None:
     for number in range(MAX_PATTERNS + 1):
         allow(cluster.state, "User:bob", "WRITE", "TRANSACTIONAL_ID", f"id-{number}")
-    seen = await looked(cluster, "admin")
+    seen = await polled(cluster, "admin")
     assert [gap.name for gap in seen.gaps] == ["TOO_MANY"]
     assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
 
@@ -135,7 +135,7 @@ async def test_the_right_that_is_missing_is_named(cluster: EmbeddedCluster, link
         ("DESCRIBE", "TRANSACTIONAL_ID", "*"),
     ):
         allow(cluster.state, alice, right, type_, name)
-    request = abort(await looked(cluster, "admin"), LATE)
+    request = abort(await polled(cluster, "admin"), LATE)
     hers = link_of(cluster, "alice")
     try:
         outcome = await one(hers, request)
@@ -153,14 +153,14 @@ async def test_coordinators_that_are_down_hide_what_they_know(cluster: EmbeddedC
     topic = cluster.state.topics[TRANSACTION_TOPIC]
     led = tuple(each._replace(leader=NO_LEADER) if each.leader == 1 else each for each in topic.partitions)
     cluster.state.put_topic(with_fields(topic, partitions=led))
-    seen = await looked(cluster, "admin")
+    seen = await polled(cluster, "admin")
     assert [gap.name for gap in seen.gaps] == ["COORDINATOR_NOT_AVAILABLE"]
     assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
 
 
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
 async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, link: Link, moment: Moment) -> None:
-    request = abort(await look_at_transactions(link, PLACES), LATE)
+    request = abort(await poll_transactions(link, PLACES), LATE)
     cluster.faults.add(Fault(Cut(moment), api="write_txn_markers", times=1))
     outcome = await one(link, request)
     assert outcome.status is (Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN)
@@ -172,26 +172,26 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
     known = cluster.state.transactions["payments-export"]
     now = int(cluster.clock.time() * 1000)
     known.timeout_ms, known.started = 60_000, now - 61_000
-    seen = await look_at_transactions(link, PLACES)
+    seen = await poll_transactions(link, PLACES)
     assert standings(seen)[known.producer_id] is Standing.SLOW
     outcome = await one(link, abort(seen, known.producer_id))
     assert (outcome.status, outcome.failure and outcome.failure.name) == (Status.FAILED, "NOT_HANGING")
     known.started = now - 120_000
-    seen = await look_at_transactions(link, PLACES)
+    seen = await poll_transactions(link, PLACES)
     assert known.producer_id not in standings(seen)
     assert known.state == "CompleteAbort"
 
 
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
     """What hung hangs, and what a coordinator will end is still its own."""
-    log, before = cluster.state.logs[HANGING], standings(await looked(cluster, "admin"))
+    log, before = cluster.state.logs[HANGING], standings(await polled(cluster, "admin"))
     content = json.loads(json.dumps(state_file.encode_unlogged(cluster.state)))
     cluster.state.transactions.clear()
     state_file.restore_unlogged(cluster.state, content)
     again = cluster.state.logs[HANGING]
     assert again is not log
     assert (again.stable, again.end) == (log.stable, log.end)
-    assert standings(await looked(cluster, "admin")) == before
+    assert standings(await polled(cluster, "admin")) == before
     assert set(before.values()) == {Standing.HANGS, Standing.YOUNG, Standing.HEALTHY}
 
 

@@ -22,7 +22,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import RemoveAcl
-from console.session import slow_looks
+from console.session import slow_polls
 from console.triage.causes import access
 from console.triage.symptoms import Subject
 from tests.support.triage_watch import watching
@@ -79,12 +79,12 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that hang are certain; one that is two minutes old, which no coordinator knows, is likely; others run."""
     for name in ("LOGS_EVERY", "STANDS", "TRANSACTIONS_EVERY"):
-        monkeypatch.setattr(slow_looks, name, 0.2)
+        monkeypatch.setattr(slow_polls, name, 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
             young = Subject(topic="checkout.orders", partition=5)
             await it.names("transaction-hanging", young)
-            verdict = await it.look()
+            verdict = await it.poll()
             certain = {
                 each.claim.subject: each.claim.certainty.value
                 for each in verdict.causes
@@ -101,12 +101,12 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last in-sync replica goes: it is the eligible one, and what the other would lose by leading is said. When
     that is made to lead, the election is unclean."""
-    monkeypatch.setattr(slow_looks, "LEADERLESS_EVERY", 0.2)
+    monkeypatch.setattr(slow_polls, "LEADERLESS_EVERY", 0.2)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2)], [1, 2, 3])))
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
-            await it.look()
+            await it.poll()
             for broker in (2, 1):
                 cluster.run(lambda c, broker=broker: c.broker_down(broker))  # type: ignore[misc]
                 await it.names("broker-down", Subject(broker=broker))
@@ -124,7 +124,7 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
 
 async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers, and with the leader of before; the others are not named."""
-    monkeypatch.setattr(slow_looks, "VIEWS_EVERY", 0.5)
+    monkeypatch.setattr(slow_polls, "VIEWS_EVERY", 0.5)
 
     def decide(running: EmbeddedCluster) -> None:
         running.propagation.stopped(3)  # it is up, and applies nothing more
@@ -136,11 +136,11 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2, 3)], [1, 2, 3])))
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap)[:1])) as it:
-            assert not (await it.looks(3)).causes
+            assert not (await it.poll_times(3)).causes
             cluster.call(decide)
             named = await it.names("metadata-behind", Subject(broker=3))
             assert "orders/0 is leader epoch 0, while others know epoch 1" in named.claim.evidence[0].fact
-            assert [each.claim.subject for each in (await it.look()).causes] == [Subject(broker=3)]
+            assert [each.claim.subject for each in (await it.poll()).causes] == [Subject(broker=3)]
 
 
 @pytest.mark.parametrize(("factor", "code"), [("3", 4), ("1", 0)])
@@ -179,7 +179,7 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
     for name in ("LOGS_EVERY", "ACLS_EVERY"):
-        monkeypatch.setattr(slow_looks, name, 0.3)
+        monkeypatch.setattr(slow_polls, name, 0.3)
     monkeypatch.setattr(access, "QUIET", 2.0)
     denied = Acl(
         AclResourceType.parse("TOPIC"),

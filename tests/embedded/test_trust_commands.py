@@ -32,7 +32,7 @@ from console.plan.reversal import losses
 from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from tests.support.applied import apply_plan
@@ -306,8 +306,8 @@ async def test_triage_holds_what_is_meant(cluster: ThreadedCluster) -> None:
 
     async def told(context: Context) -> bool:
         with AdminClient(settings) as client:
-            async with Looker(Session(client, context, "test")) as looker:
-                verdict = diagnose(begin(await looker.look(whole=True)))
+            async with Poller(Session(client, context, "test")) as poller:
+                verdict = diagnose(begin(await poller.poll(whole=True)))
                 return any(each.claim.cause == "replication-throttled" for each in verdict.causes)
 
     assert await told(Context("test", "tests", settings))

@@ -43,7 +43,7 @@ ALTER = "incremental_alter_configs"
 
 
 @pytest.fixture(autouse=True)
-def _short_looks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+def _short_checks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setattr(past, "IN_FLIGHT", 0.0)
 
 
@@ -141,7 +141,7 @@ async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
         await decide(session_of(client), again.change or 0, Status.NOT_APPLIED, "no")
 
 
-async def test_a_look_comes_before_a_decision(
+async def test_a_check_comes_before_a_decision(
     cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
 ) -> None:
     number = await held(client, proxy, "5000")

@@ -215,7 +215,7 @@ def test_what_was_not_answered_was_not_looked_at() -> None:
     from console.model.snapshot import Snapshot
     from console.present.triage import healthy_text
     from console.triage.observations import begin
-    from console.triage.symptoms import Look
+    from console.triage.symptoms import Poll
 
     at = datetime(2026, 1, 1, tzinfo=UTC)
     known = refresh.with_cluster(Snapshot(), ClusterInfo("id", 1, (Broker(1, "h", 1, None),)), at)
@@ -223,7 +223,7 @@ def test_what_was_not_answered_was_not_looked_at() -> None:
     lacks = Failure("UNSUPPORTED", "this server does not have it", "")
     for part in ("quorum", "log_dirs", "reassignments"):
         known = refresh.with_failures(known, part, [("", lacks)])
-    text = healthy_text(begin(Look(at, known)))
+    text = healthy_text(begin(Poll(at, known)))
     first, *rest = text.splitlines()
     assert first == "healthy: 1 broker, 1 topic, 0 groups and throttles were looked at"
     assert [line.partition(":")[0] for line in rest] == ["unknown quorum", "unknown disks", "unknown moves"]

@@ -35,7 +35,7 @@ async def _watched(
         began = watch.start()
         working = asyncio.ensure_future(work())
         while not working.done() or time.monotonic() - began < seconds:
-            await watch.look_again()
+            await watch.poll_again()
         await working
     return watch.trial((name,), lab.cluster.version)
 

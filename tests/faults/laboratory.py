@@ -1,4 +1,4 @@
-"""The laboratory: a cluster that is started once, on which faults are made and undone, and the console's look at it."""
+"""The laboratory: a cluster that is started once, where faults are made and undone, and the console's polls of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.secret import Secret
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.triage.symptoms import Subject
@@ -59,9 +59,9 @@ from tests.faults.trial import Names, Trial
 PATIENCE = 90.0
 """Seconds until a cluster has to be well again."""
 WARM = 12.0
-"""Seconds of looking before a fault begins."""
+"""Seconds of polling before a fault begins."""
 AFTER = 6.0
-"""Seconds of looking after everything was named: what comes then is counted too."""
+"""Seconds of polling after everything was named: what comes then is counted too."""
 STEADY, READERS = "steady", "steady-readers"
 
 
@@ -284,7 +284,7 @@ class Laboratory:
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
-        """Make faults at once in a cluster that is well, look until all is named or it is too late, and undo them.
+        """Make faults at once in a cluster that is well, poll until all is named or it is too late, and undo them.
         record: where what brokers answered the console is kept."""
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
@@ -297,7 +297,7 @@ class Laboratory:
                 await self.bring_up()
 
     async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
-        """Faults that stand are there before the console is opened, others begin after it looked for a while."""
+        """Faults that stand are there before the console is opened, others begin after it polled for a while."""
         faults = [fault for fault, _ in begins]
         wanted = [name for fault in faults for name in fault.named]
         within = max(fault.within for fault in faults)
@@ -307,12 +307,12 @@ class Laboratory:
         logs = self.cluster.request_log.files if any(fault.request_logs for fault in faults) else ()
         async with Watch(self, record=record, settings=self.settings(user), request_logs=logs) as watch:
             if later:
-                await watch.look_for(WARM)
+                await watch.poll_for(WARM)
             watch.start()
             making = asyncio.gather(*(begin() for begin in later))
             try:
-                await watch.look_until(wanted, within, making)
-                await watch.look_for(AFTER)
+                await watch.poll_until(wanted, within, making)
+                await watch.poll_for(AFTER)
             finally:
                 await making
         return watch.trial(tuple(fault.name for fault in faults), self.cluster.version)
@@ -324,7 +324,7 @@ def _of_broker(resource: ConfigResource) -> int | None:
 
 
 class Watch:
-    """The console's look at the cluster, from opening it: a session and observations of its own. Use as an async
+    """The console's polls of the cluster, from opening it: a session and observations of its own. Use as an async
     context manager. record: a file for what it was answered; settings: how it connects, None: as a super user;
     request_logs: that it reads too; throttles: that its context declares."""
 
@@ -342,7 +342,7 @@ class Watch:
         tap = Tap(self._recorder.take) if record is not None else None
         self._client = lab.connected(settings or lab.settings(), tap)
         context = Context("faults", "faults", self._client.settings, journal=False, throttles=throttles)
-        self._looker = Looker(Session(self._client, context), request_logs)
+        self._poller = Poller(Session(self._client, context), request_logs)
         self._observations: Any = None
         self._names = Names()
         self._clock: float | None = None
@@ -353,7 +353,7 @@ class Watch:
             file.unlink(missing_ok=True)
             header = Header(self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
             self._recorder.begin(lambda: FlightWriter(file, header, append=False))
-        await self._looker.__aenter__()
+        await self._poller.__aenter__()
         return self
 
     def start(self) -> float:
@@ -364,35 +364,35 @@ class Watch:
         return self._clock
 
     async def __aexit__(self, *error: object) -> None:
-        await self._looker.__aexit__(*error)
+        await self._poller.__aexit__(*error)
         await asyncio.to_thread(self._client.close)
         await asyncio.to_thread(self._recorder.close)
 
-    async def look_for(self, seconds: float) -> None:
-        """Look for so long."""
+    async def poll_for(self, seconds: float) -> None:
+        """Poll for so long."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            await self.look_again()
+            await self.poll_again()
 
-    async def look_again(self) -> None:
-        """Look once, when a look is due, and keep what is named."""
+    async def poll_again(self) -> None:
+        """Poll once, when a poll is due, and keep what is named."""
         if self._observations is not None:
-            await self._looker.rest()
+            await self._poller.rest()
         try:
-            look = await self._looker.look()
+            poll = await self._poller.poll()
         except AdminError:
-            return  # no broker answers: the next look tries again
-        self._observations = begin(look) if self._observations is None else after(self._observations, look)
+            return  # no broker answers: the next poll tries again
+        self._observations = begin(poll) if self._observations is None else after(self._observations, poll)
         verdict = await asyncio.to_thread(diagnose, self._observations, self._expected)
         if self._clock is not None:
             self._names.add(verdict, time.monotonic() - self._clock)
 
-    async def look_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
-        """Look until the faults are made and all of these were named, or for so long."""
+    async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
+        """Poll until the faults are made and all of these were named, or for so long."""
         assert self._clock is not None
         wanted = tuple(wanted)
         while time.monotonic() - self._clock < within and not (making.done() and self.has_all(wanted)):
-            await self.look_again()
+            await self.poll_again()
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
         """Whether each of these was named since the clock began."""

@@ -58,7 +58,7 @@ async def _flapping(lab: Laboratory) -> AsyncIterator[Begin]:
             await lab.until(lambda: _without(lab, VICTIM), f"broker {VICTIM} is missed")
             if turn < 2:
                 await lab.bring_up()
-                await asyncio.sleep(3)  # long enough up for a look of the console
+                await asyncio.sleep(3)  # long enough up for a poll of the console
 
     try:
         yield begin

@@ -88,9 +88,9 @@ def readelf(*options: str) -> str:
 
 def wants_only_glibc(tree: Path) -> None:
     own = {path.name for path in (tree / "lib").glob("*.so*")}
-    looked = list(elf_files(tree))
-    assert len(looked) > 8
-    for path in looked:
+    polled = list(elf_files(tree))
+    assert len(polled) > 8
+    for path in polled:
         needed = set(re.findall(r"NEEDED.*\[(.*)\]", readelf("-d", str(path))))
         assert all(each in OF_GLIBC | own or each.startswith("ld-linux-") for each in needed), (path, needed)
         versions = {

@@ -1,4 +1,4 @@
-"""Small worlds in which principals change things, and what the log, looks, requests and journals tell of them."""
+"""Small worlds in which principals change things, and what the log, polls, requests and journals tell of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 BEGIN = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 STEP = timedelta(seconds=10)
-LOOK_AFTER = timedelta(seconds=5)
+POLL_AFTER = timedelta(seconds=5)
 DEFAULT_LIST = "delete"
 
 
@@ -341,11 +341,11 @@ def _record(
     }
 
 
-def look_rows(world: World, steps: list[int]) -> Iterator[dict[str, Any]]:
-    """Looks after these steps: all rows of what is not as it was, and a heartbeat for each type."""
+def poll_rows(world: World, steps: list[int]) -> Iterator[dict[str, Any]]:
+    """Polls after these steps: all rows of what is not as it was, and a heartbeat for each type."""
     last: dict[tuple[str, str], State] = {}
     for step in steps:
-        at = BEGIN + step * STEP + LOOK_AFTER
+        at = BEGIN + step * STEP + POLL_AFTER
         now: dict[tuple[str, str], State] = {}
         for key, value in world.states[step].items():
             shown = "h:9092" if key == ENDPOINTS else value
@@ -354,15 +354,15 @@ def look_rows(world: World, steps: list[int]) -> Iterator[dict[str, Any]]:
             if last.get(resource) != values:
                 for key, value in values.items():
                     hidden = value.startswith(HIDDEN)
-                    yield _look(world, at, "state", key, None if hidden else value, hidden)
+                    yield _poll(world, at, "state", key, None if hidden else value, hidden)
         for resource in last.keys() - now.keys():
-            yield _look(world, at, "absent", Key(*resource, ""))
+            yield _poll(world, at, "absent", Key(*resource, ""))
         for type_ in TYPES:
-            yield _look(world, at, "heartbeat", Key(type_, "", ""))
+            yield _poll(world, at, "heartbeat", Key(type_, "", ""))
         last = now
 
 
-def _look(
+def _poll(
     world: World, at: datetime, kind: str, key: Key, value: str | None = None, hidden: bool = False
 ) -> dict[str, Any]:
     return {

@@ -58,7 +58,7 @@ def gone(cluster: str, entity: str, attr: str, since: int, until: int | None = N
 
 
 def in_file(cluster: str, broker: int, attr: str, value: str) -> dict[str, Any]:
-    """A look that shows a broker's value in its server.properties."""
+    """A poll that shows a broker's value in its server.properties."""
     return {
         "cluster_id": cluster,
         "observed_ts": at(0),

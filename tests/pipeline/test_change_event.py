@@ -112,12 +112,12 @@ class Case:
         }
         return self._add("journal", **{**row, **more})
 
-    def look(self, seconds: float, **values: str | None) -> Case:
+    def poll(self, seconds: float, **values: str | None) -> Case:
         for attr, value in values.items():
-            self._look(seconds, "state", attr, value)
-        return self._look(seconds, "heartbeat", None, None)
+            self._poll(seconds, "state", attr, value)
+        return self._poll(seconds, "heartbeat", None, None)
 
-    def _look(self, seconds: float, kind: str, attr: str | None, value: str | None) -> Case:
+    def _poll(self, seconds: float, kind: str, attr: str | None, value: str | None) -> Case:
         key = "orders" if attr else None
         row = {"kind": kind, "entity_type": "topic", "entity_key": key, "attr": attr, "value": value}
         return self._add("snapshot", observed_ts=_time(seconds), is_sensitive=False, **row)
@@ -132,7 +132,7 @@ def _time(seconds: float) -> datetime:
 
 
 def _authors() -> Iterator[tuple[Case, str | None, str]]:
-    """Cases with one change of the log or of looks that counts, who made it, and how that is known."""
+    """Cases with one change of the log or of polls that counts, who made it, and how that is known."""
 
     def set_5(name: str) -> Case:
         return Case(name).config(0, "k", "5")
@@ -190,11 +190,11 @@ def _authors() -> Iterator[tuple[Case, str | None, str]]:
     secret = Case("secret").config(0, "ssl.key.password", "[hidden]", hmac="ab", of="1")
     place = {"entity_type": "broker", "entity_key": "1", "is_sensitive": True}
     yield secret.asked("alice", -0.1, 0.1, "ssl.key.password", **place), "User:alice", "request"
-    seen = Case("seen").look(-900, k="4").look(0, k="5").asked("alice", -700, -699.9, "k", value="5")
+    seen = Case("seen").poll(-900, k="4").poll(0, k="5").asked("alice", -700, -699.9, "k", value="5")
     yield seen, "User:alice", "request"
-    before = Case("before").look(-900, k="4").look(0, k="5").asked("alice", -950, -949, "k", value="5")
+    before = Case("before").poll(-900, k="4").poll(0, k="5").asked("alice", -950, -949, "k", value="5")
     yield before, None, "none"
-    first = Case("first look").look(0, k="5").asked("alice", -700, -699.9, "k", value="5")
+    first = Case("first look").poll(0, k="5").asked("alice", -700, -699.9, "k", value="5")
     yield first, None, "none"
 
 

@@ -1,4 +1,4 @@
-"""Looking at embedded clusters: what is written, who is denied, who does not answer, and that no secret is."""
+"""Polling embedded clusters: what is written, who is denied, who does not answer, and that no secret is."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def delete_topic(name: str) -> Any:
     return lambda cluster: cluster.state.remove_topic(name)
 
 
-def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
+def test_a_poll_writes_what_changed_and_that_it_polled(lake: Lake) -> None:
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
         said: list[tuple[str, int, int]] = []
         first = collect(lake, [context(cluster)], lambda *step: said.append(step))
@@ -227,7 +227,7 @@ def test_a_part_that_is_not_answered_leaves_the_others(lake: Lake) -> None:
     assert beats == set(TYPES) - {"acl"}
 
 
-def test_a_cluster_that_was_looked_at_is_known_when_it_does_not_answer(lake: Lake) -> None:
+def test_a_cluster_that_was_polled_is_known_when_it_does_not_answer(lake: Lake) -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         first = collect(lake, [context(cluster)])
     lost = collect(lake, [nobody("one")])
@@ -243,7 +243,7 @@ def test_nothing_is_written_where_nobody_answered(lake: Lake) -> None:
     assert not (Path(lake.where) / "landing").exists()
 
 
-def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lake: Lake) -> None:
+def test_it_goes_on_until_it_is_stopped_and_keeps_polls_while_another_writes(lake: Lake) -> None:
     reports: list[Report] = []
     stop = threading.Event()
     with run_in_thread(ClusterSpec(brokers=1)) as cluster, ExitStack() as stack:
@@ -259,8 +259,8 @@ def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lak
         keep_collecting(lake, lambda: [context(cluster)], 0.01, told, stop)
     assert [bool(report.run_id) for report in reports] == [False, False, True]
     assert "`collect` of" in str(reports[0].clusters[0].failure)
-    looks = {row["observed_ts"] for row in landed_in(lake) if row["kind"] == "heartbeat"}
-    assert len(looks) == 3
+    polls = {row["observed_ts"] for row in landed_in(lake) if row["kind"] == "heartbeat"}
+    assert len(polls) == 3
     assert sum(row["attr"] == ":endpoints" for row in landed_in(lake)) == 1
 
 

@@ -1,4 +1,4 @@
-"""What a look adds: the rows of all looks give back each of them, and nothing is called gone that may not be."""
+"""What a poll adds: the rows of all polls give back each of them, and nothing is called gone that may not be."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def seen(state: State, **more: object) -> Observation:
     return Observation("c", AT, state, **more)  # type: ignore[arg-type]
 
 
-def after(*looks: list[Row]) -> State:
-    """The state that follows from the rows of looks, one after the other: those of a resource replace all former."""
+def after(*polls: list[Row]) -> State:
+    """The state that follows from the rows of polls, one after the other: those of a resource replace all former."""
     known: dict[Resource, tuple[Value, ...]] = {}
-    for rows in looks:
+    for rows in polls:
         told: dict[Resource, list[Value]] = {}
         for row in rows:
             values = told.setdefault(Resource(row.entity_type, str(row.entity_key)), [])
@@ -76,7 +76,7 @@ def after(*looks: list[Row]) -> State:
 
 
 @given(st.lists(STATES, max_size=6))
-def test_the_rows_of_all_looks_give_back_each_look(states: list[Mapping[Resource, tuple[Value, ...]]]) -> None:
+def test_the_rows_of_all_polls_give_back_each_poll(states: list[Mapping[Resource, tuple[Value, ...]]]) -> None:
     known: State = {}
     written_down = []
     for state in states:
@@ -95,11 +95,11 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
 ) -> None:
     readable = {entity: values for entity, values in now.items() if entity.entity_type not in refused}
     failed: dict[tuple[str, str | None], str] = {(each, None): "no right" for each in refused}
-    look = Observation("c", AT, readable, failed)
-    rows, known = changed_rows(before, look)
+    poll = Observation("c", AT, readable, failed)
+    rows, known = changed_rows(before, poll)
     kept = {entity: values for entity, values in before.items() if entity.entity_type in refused}
     assert known == {**readable, **kept} == after(state_rows(before), rows)
-    status = status_rows(look)
+    status = status_rows(poll)
     assert {row.entity_type for row in status if row.kind == "failed"} == refused
     (heartbeat,) = (row for row in status if row.kind == "heartbeat")
     assert set(heartbeat.entity_type.split(",")) == set(TYPES) - refused
@@ -108,12 +108,12 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
 def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() -> None:
     broker = Resource("broker", "3")
     before = {broker: (Value(":fenced", "false"), Value("log.retention.ms", "1", "DYNAMIC_BROKER_CONFIG"))}
-    look = seen({broker: (Value(":fenced", "true"),)}, failed={("broker", "3"): "UNREACHABLE"})
-    rows, known = changed_rows(before, look)
+    poll = seen({broker: (Value(":fenced", "true"),)}, failed={("broker", "3"): "UNREACHABLE"})
+    rows, known = changed_rows(before, poll)
     assert known == {broker: (Value(":fenced", "true"), before[broker][1])}
     assert after(state_rows(before), rows) == known
     without_brokers = ",".join(each for each in TYPES if each != "broker")
-    assert status_rows(look) == [
+    assert status_rows(poll) == [
         Row("heartbeat", without_brokers),
         Row("failed", "broker", "3", value="UNREACHABLE"),
     ]
@@ -158,7 +158,7 @@ def example() -> Snapshot:
     )
 
 
-def test_what_a_look_tells() -> None:
+def test_what_a_poll_tells() -> None:
     told = observation(example(), AT, {("group", None): Failure("UNSUPPORTED", "groups"), ("topic", "hidden"): DENIED})
     assert told.state == {
         Resource("topic", "t"): (

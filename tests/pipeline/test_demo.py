@@ -132,14 +132,14 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
     }
 
 
-def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
-    looks: dict[str, set[datetime]] = {}
+def test_polls_have_the_hours_of_the_day(demo: Demo) -> None:
+    polls: dict[str, set[datetime]] = {}
     for row in (row for row in landed_in(demo.lake) if row["kind"] == "heartbeat"):
-        looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
+        polls.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
-    assert looks["demo-production"] == looks["demo-staging"] == every_hour
+    assert polls["demo-production"] == polls["demo-staging"] == every_hour
     since, until = NOT_POLLED["old"]
-    assert looks["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
+    assert polls["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
 
 
 def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: Demo) -> None:

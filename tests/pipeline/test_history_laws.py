@@ -35,17 +35,17 @@ class Told:
     """A world, and what is told of it."""
 
     world: World
-    looks: list[int] = field(default_factory=list)
+    polls: list[int] = field(default_factory=list)
     rows: dict[str, list[Row]] = field(default_factory=lambda: {table: [] for table in BRONZE})
 
 
 def all_by_log(seed: int, by_journal: bool) -> Told:
-    """The whole log, some looks, and all authors in one place."""
+    """The whole log, some polls, and all authors in one place."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-{'journal' if by_journal else 'requests'}")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(0, 3))))
     told.rows["kraft_record"] += worlds.log_rows(world)
-    told.rows["snapshot"] += worlds.look_rows(world, told.looks)
+    told.rows["snapshot"] += worlds.poll_rows(world, told.polls)
     if by_journal:
         told.rows["journal"] += worlds.journal_rows(world, world.asked)
     else:
@@ -54,11 +54,11 @@ def all_by_log(seed: int, by_journal: bool) -> Told:
 
 
 def some_of_all(seed: int) -> Told:
-    """Looks, and some or nothing of each other source."""
+    """Polls, and some or nothing of each other source."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-some")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(1, 6))))
-    told.rows["snapshot"] += worlds.look_rows(world, told.looks)
+    told.rows["snapshot"] += worlds.poll_rows(world, told.polls)
     first, then, last = sorted(dice.choices(range(1, STEPS + 1), k=3))
     log, checkpoint = worlds.log_rows, worlds.checkpoint_rows
     parts: list[Callable[[], list[Row]]] = [
@@ -112,7 +112,7 @@ def test_history_is_what_happened(seeds: list[int]) -> None:
         by_cluster[row["cluster_id"]].append(row)
     for told in whole + some:
         _cover_time_once(by_cluster[told.world.cluster_id])
-        _agree_with_every_look(told, by_cluster[told.world.cluster_id])
+        _agree_with_every_poll(told, by_cluster[told.world.cluster_id])
     for told in whole:
         _are_the_changes(told, by_cluster[told.world.cluster_id])
     assert len({_key("change_event", row) for row in events}) == len(events)
@@ -136,9 +136,9 @@ def _cover_time_once(rows: list[Row]) -> None:
             assert not row["is_deleted"] or row["new_value"] is None
 
 
-def _agree_with_every_look(told: Told, rows: list[Row]) -> None:
-    for step in told.looks:
-        at = worlds.BEGIN + step * worlds.STEP + worlds.LOOK_AFTER
+def _agree_with_every_poll(told: Told, rows: list[Row]) -> None:
+    for step in told.polls:
+        at = worlds.BEGIN + step * worlds.STEP + worlds.POLL_AFTER
         assert _state(rows, at) == _shown(told.world.states[step]), (told.world.cluster_id, step)
 
 

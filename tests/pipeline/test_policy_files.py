@@ -63,9 +63,9 @@ def test_those_that_come_with_kac_can_be_read_and_told_apart() -> None:
     assert not re.search(public.acl or "", acl_attr("ALLOW", "WRITE", "User:a", "*"))
     assert not re.search(public.acl or "", acl_attr("DENY", "WRITE", "User:*", "*"))
     secret = next(policy for policy in policies if policy.id == "secret-in-client-metrics").expected.matches_not or ""
-    looks = ("sasl.password=x", "org.x.PlainLoginModule required", "https://me:pass@host/", "client_id=api-key: 7")
-    assert all(re.search(secret, look) for look in looks)
-    assert not any(re.search(secret, look) for look in ("delete,compact", "producer", "https://host:80/x", "tokens"))
+    examples = ("sasl.password=x", "org.x.PlainLoginModule required", "https://me:pass@host/", "client_id=api-key: 7")
+    assert all(re.search(secret, each) for each in examples)
+    assert not any(re.search(secret, each) for each in ("delete,compact", "producer", "https://host:80/x", "tokens"))
 
 
 def test_the_page_of_docs_has_them_all() -> None:

@@ -46,7 +46,7 @@ REAL = [
 ]
 EXPECTED = {
     ("replication-factor", "topic:orders", ":replication", "1", "high", 0, 4),
-    # Until a look shows the brokers' files Kafka's default is not assumed; this cluster was looked at.
+    # Until a poll shows the brokers' files Kafka's default is not assumed; this cluster was polled.
     ("min-insync-replicas", "topic:orders", "min.insync.replicas", None, "high", 11, None),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "2", "high", 0, 4),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "3", "high", 9, 11),
@@ -108,11 +108,11 @@ def random_world(chosen: random.Random, cluster: str) -> list[Row]:
         ("quota:client-id=<default>", "producer_byte_rate"): ["5"],
     }
     rows: list[Row] = []
-    looked_at = chosen.random() < 0.5
+    saw_files = chosen.random() < 0.5
     for (entity, attr), values in choices.items():
         if chosen.random() < 0.3:
             continue
-        source = "snapshot" if looked_at and entity.startswith("broker") else "kraft_log"
+        source = "snapshot" if saw_files and entity.startswith("broker") else "kraft_log"
         times = sorted(chosen.sample(range(MINUTES), chosen.randint(1, 5)))
         for number, (since, until) in enumerate(zip(times, [*times[1:], None], strict=True)):
             if number and chosen.random() < 0.4:
@@ -128,7 +128,7 @@ def by_hand(rows: list[Row]) -> set[Violation]:
         return set()
     cluster = rows[0]["cluster_id"]
     first = min(row["valid_from"] for row in rows)
-    looked_at = any(row["source"] == "snapshot" and row["entity_type"] == "broker" for row in rows)
+    saw_files = any(row["source"] == "snapshot" and row["entity_type"] == "broker" for row in rows)
     broken: dict[tuple[str, str, str], list[bool]] = {}
     with_isr = {
         row["entity_key"] for row in rows if row["entity_type"] == "broker" and row["attr"] == "min.insync.replicas"
@@ -150,7 +150,7 @@ def by_hand(rows: list[Row]) -> set[Violation]:
 
         if "topic:a" in there:
             inherited = now.get(("broker:<default>", isr)) or now.get((f"broker:{first_broker}", isr))
-            value = now.get(("topic:a", isr), inherited or ("1" if looked_at else None))
+            value = now.get(("topic:a", isr), inherited or ("1" if saw_files else None))
             told("isr", "topic:a", isr, value is not None and int(value) < 2)
         for topic in ("topic:a", "topic:__b"):
             value, replicas = now.get((topic, isr)), now.get((topic, ":replication"))

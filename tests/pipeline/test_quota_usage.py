@@ -394,7 +394,7 @@ def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
     assert levels == set(range(1, 9))
 
 
-def test_what_the_first_look_shows_held_before_it_and_later_looks_hold_from_then_on() -> None:
+def test_what_the_first_poll_shows_held_before_it_and_later_polls_hold_from_then_on() -> None:
     made = [
         Limit("c", quota_key({"user": "a"}), PRODUCER, 1000.0, 10, None),
         Limit("c", quota_key({"user": "b"}), PRODUCER, 2000.0, 20, None),

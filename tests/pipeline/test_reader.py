@@ -257,13 +257,13 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
 
 def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     """Of a cluster with many values one row, of one with few each; what came later or before is as it was."""
-    looked = {"many": NOON, "few": NOON + timedelta(hours=2)}
+    polled = {"many": NOON, "few": NOON + timedelta(hours=2)}
     rows = [
         {
             "cluster_id": cluster,
             "entity_key": f"t{number // 3}",
             "attr": f"a{number % 3}",
-            "valid_from": looked[cluster],
+            "valid_from": polled[cluster],
         }
         for cluster, count in (("many", 30), ("few", 9))
         for number in range(count)
@@ -280,35 +280,35 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     delta_lake.put(lake, HISTORY, arrow_rows(HISTORY, [{**common, **row} for row in rows]))
     opened = Tables(lake.where)
     found = timeline(opened, Wanted(), folded=True)
-    assert [(row.cluster_id, row.entity_key, row.valid_from - NOON) for row in found if not row.is_first_look] == [
+    assert [(row.cluster_id, row.entity_key, row.valid_from - NOON) for row in found if not row.is_first_poll] == [
         ("many", "new", timedelta(hours=3)),
         *(("few", f"t{number // 3}", timedelta(hours=2)) for number in range(9)),
         ("many", "t1", timedelta(hours=1)),
         ("many", "t1", timedelta(0)),
         ("many", "t1", timedelta(hours=-1)),
     ]
-    (look,) = (row for row in found if row.is_first_look)
-    assert (look.cluster_id, look.valid_from, look.new_value) == ("many", NOON, "30 values of 10 entities")
-    shown = change_row(look)
-    assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", look.new_value, True)
-    assert "key=*" in "".join(text for text, _ in change_lines(look)[0])
-    assert undo(look) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
+    (poll,) = (row for row in found if row.is_first_poll)
+    assert (poll.cluster_id, poll.valid_from, poll.new_value) == ("many", NOON, "30 values of 10 entities")
+    shown = change_row(poll)
+    assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", poll.new_value, True)
+    assert "key=*" in "".join(text for text, _ in change_lines(poll)[0])
+    assert undo(poll) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
     assert found == sorted(found, key=lambda row: row.place)
     assert len(timeline(opened, Wanted())) == len(rows)
     assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]
     opened.close()
 
 
-def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:
-    looked = NOON - 500 * MINUTE
+def test_what_the_first_poll_showed_is_no_change(tmp_path: Path) -> None:
+    polled = NOON - 500 * MINUTE
     (*_, written) = (row for row in sample_lake.history(CLUSTER, NOON) if row[12] == "kraft_log" and row[4] is None)
-    seen = (*written[:6], looked, *written[7:12], "snapshot")
+    seen = (*written[:6], polled, *written[7:12], "snapshot")
     changed = (*written[:3], "flush.ms", *written[4:12], "snapshot")
     lake = Lake.create(str(tmp_path / "lake"))
     delta_lake.put(lake, HISTORY, sample_lake.arrow("history", [seen, changed, written]))
     opened = Tables(lake.where)
     first = first_polls(opened, [written[0]]).get(written[0])
-    assert first == looked
+    assert first == polled
     assert [row.is_first_seen(first) for row in timeline(opened, Wanted())] == [False, False, True]
     assert first_polls(opened, ["nobody"]) == {}
 

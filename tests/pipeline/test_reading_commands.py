@@ -95,7 +95,7 @@ def test_what_a_first_poll_showed_is_one_line(kac: Kac, tmp_path: Path) -> None:
     assert len(kac("history", "--lake", lake.where, "--output", "json").data["history"]) == 12
 
 
-def test_what_the_first_look_shows_was_nobody_knows_what(kac: Kac, tmp_path: Path) -> None:
+def test_what_the_first_poll_shows_was_nobody_knows_what(kac: Kac, tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "first"))
     of_orders = (CLUSTER, "topic", "orders", "retention.ms")
     seen = (*of_orders, None, "604800000", NOON, NOON + timedelta(hours=1), False, False, None, "none", "snapshot")

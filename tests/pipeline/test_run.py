@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-_BETWEEN_LOOKS = 0.5
-"""Seconds: each look has the processor that the run needs."""
+_BETWEEN_POLLS = 0.5
+"""Seconds: each poll has the processor that the run needs."""
 
 
 class Running:
@@ -66,7 +66,7 @@ class Running:
         while not holds():
             assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
             assert time.monotonic() < limit, f"not {what}: {self.site.problems(self.lake)}, {self.told}"
-            time.sleep(_BETWEEN_LOOKS)
+            time.sleep(_BETWEEN_POLLS)
 
     def has_all(self) -> None:
         """Wait until bronze has all of the site once, and gold all of bronze."""
@@ -80,7 +80,7 @@ class Running:
         self.until(lambda: self._is_written() and not self.site.problems(self.lake), "bronze is whole")
 
     def _is_written(self) -> bool:
-        """Whether any table has another version than at the last look: to read them all takes more than to ask."""
+        """Whether any table has another version than at the last poll: to read them all takes more than to ask."""
         before, self._seen = self._seen, [self.lake.version(table) for table in TABLES.values()]
         return before != self._seen
 

@@ -34,7 +34,7 @@ def make_lake(
     hostile: bool = True,
     files: Filesystem | None = None,
 ) -> Lake:
-    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last look at it was `at`.
+    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last poll of it was `at`.
 
     prefix: of the topics' names. hostile: with names and values that would do harm to a terminal. files: of a lake that
     is not on this machine.
@@ -60,9 +60,9 @@ def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 
 def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Looks at the clusters, an hour apart."""
-    looks = [(cluster, at - timedelta(hours=hours)) for hours in range(6)] + [(OTHER, at - timedelta(hours=2))]
-    return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in looks]
+    """Polls of the clusters, an hour apart."""
+    polls = [(cluster, at - timedelta(hours=hours)) for hours in range(6)] + [(OTHER, at - timedelta(hours=2))]
+    return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in polls]
 
 
 def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from console.contexts.context import Context
 from console.model.cluster import ReplicaLogs
 from console.model.config import topic_resource
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import Named, Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
@@ -21,14 +21,14 @@ from console.triage.symptoms import Subject
 from tests.support.patience import PATIENCE
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 
 class Watching:
-    """Looks at a cluster. observations, verdict: of the last look."""
+    """Polls of a cluster. observations, verdict: of the last poll."""
 
-    def __init__(self, looker: Looker, session: Session) -> None:
-        self._looker = looker
+    def __init__(self, poller: Poller, session: Session) -> None:
+        self._poller = poller
         self._session = session
         self.observations: Observations | None = None
         self.verdict: Verdict | None = None
@@ -45,40 +45,40 @@ class Watching:
         )
 
     def knows_configs_of(self, topic: str) -> bool:
-        """Whether a look had the configs of a topic."""
+        """Whether a poll had the configs of a topic."""
         return self.observations is not None and topic_resource(topic) in self.observations.last.snapshot.configs
 
     async def reads_configs_of(self, *topics: str) -> None:
         """Read the configs of topics now, as a pane that shows them does: triage itself reads them each minute."""
         await self._session.read_configs([topic_resource(topic) for topic in topics])
 
-    async def look(self) -> Verdict:
-        """Look once more."""
-        look = await self._looker.look()
-        self.observations = begin(look) if self.observations is None else after(self.observations, look)
+    async def poll(self) -> Verdict:
+        """Poll once more."""
+        poll = await self._poller.poll()
+        self.observations = begin(poll) if self.observations is None else after(self.observations, poll)
         self.verdict = diagnose(self.observations)
         return self.verdict
 
     async def until(self, holds: Callable[[Verdict], bool], what: str) -> Verdict:
-        """Look until a verdict is as wanted."""
+        """Poll until a verdict is as wanted."""
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not holds(verdict := await self.look()):
+        while not holds(verdict := await self.poll()):
             assert asyncio.get_running_loop().time() < deadline, f"no verdict with {what}: {verdict}"
             await asyncio.sleep(EVERY)
         return verdict
 
     async def names(self, cause: str, subject: Subject) -> Named:
-        """Look until this cause is named, and return it."""
+        """Poll until this cause is named, and return it."""
         verdict = await self.until(lambda v: found(v, cause, subject) is not None, f"{cause} of {subject}")
         named = found(verdict, cause, subject)
         assert named is not None
         return named
 
-    async def looks(self, count: int) -> Verdict:
-        """So many looks more, with the time of their parts between them."""
+    async def poll_times(self, count: int) -> Verdict:
+        """So many polls more, with the time of their parts between them."""
         for _ in range(count):
             await asyncio.sleep(EVERY)
-            verdict = await self.look()
+            verdict = await self.poll()
         return verdict
 
 
@@ -96,13 +96,13 @@ def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
 async def watching(
     settings: ConnectionSettings, request_logs: Sequence[Path] = (), *, journal: bool = False
 ) -> AsyncIterator[Watching]:
-    """Watch a cluster, after a first look. request_logs: of its brokers. journal: read this host's."""
+    """Watch a cluster, after a first poll. request_logs: of its brokers. journal: read this host's."""
     client = AdminClient(settings)
     client.start()
     try:
         session = Session(client, Context("test", "tests", settings, journal=journal))
-        async with Looker(session, request_logs) as looker:
-            yield Watching(looker, session)
+        async with Poller(session, request_logs) as poller:
+            yield Watching(poller, session)
     finally:
         client.close()
 

@@ -18,8 +18,8 @@ from console.model.cluster import (
     Group,
     GroupLag,
     GroupListing,
-    GroupLooks,
     GroupMember,
+    GroupPolls,
     LogDir,
     LogDirListing,
     LogSpan,
@@ -176,13 +176,13 @@ class ModelClient:
         listed = {name: replace(group, members=None) for name, group in self.described.items()}
         return GroupListing({**plain, **listed})
 
-    def _look_at_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> GroupLooks:
+    def _poll_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> GroupPolls:
         member = GroupMember("m-1", "client", "/127.0.0.1")
         there = [name for name in names if name in self.groups]
         gone = {name: Failure("GROUP_ID_NOT_FOUND") for name in names if name not in self.groups}
         plain = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
         groups = {name: self.described.get(name, group) for name, group in plain.items()}
-        return GroupLooks(groups, {name: self.groups[name] for name in there}, gone, gone)
+        return GroupPolls(groups, {name: self.groups[name] for name in there}, gone, gone)
 
     def _probe(self, named: frozenset[int]) -> tuple[frozenset[int], bool]:
         return named, True

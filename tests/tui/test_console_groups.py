@@ -29,7 +29,7 @@ def kinds() -> Iterator[ThreadedCluster]:
 
 
 class Clock:
-    """The time at which looks happen: so many seconds after a moment."""
+    """The time at which polls happen: so many seconds after a moment."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -40,7 +40,7 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Looks are as far apart as a test says: a trend needs six seconds, a stuck partition twenty."""
+    """Polls are as far apart as a test says: a trend needs six seconds, a stuck partition twenty."""
     return Clock()
 
 
@@ -48,8 +48,8 @@ def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") 
     return PartitionLag(topic, number, committed, end, max(0, end - committed), member)
 
 
-async def looked_at(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
-    """Let the time pass, and a look find this lag of `billing`."""
+async def polled_with(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
+    """Let the time pass, and a poll find this lag of `billing`."""
     clock.seconds = seconds
     it.app.session.clock = snapshot_reader.Clock(clock, time.monotonic)
     it.client.groups["billing"] = lag
@@ -133,7 +133,7 @@ async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(
         await it.shows("billing")
         for second in range(2, 31, 4):
             lag = GroupLag((row("orders", 0, 5, 9 + 10 * second), row("orders", 1, 10 * second, 10 * second)))
-            await looked_at(it, clock, second, lag)
+            await polled_with(it, clock, second, lag)
         await it.shows("1 stuck")
         await it.until(lambda: it.line("billing").split()[-8:] == ["304", "≥", "28", "s", "grows", "+10", "1", "1"])
         await it.press("enter")
@@ -150,7 +150,7 @@ async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
         await it.shows("billing")
         await it.until(lambda: "10,000" in it.line("billing"))
         for second in range(2, 21, 2):
-            await looked_at(it, clock, second, GroupLag((row("orders", 0, 100 * second, 10_000 + 50 * second),)))
+            await polled_with(it, clock, second, GroupLag((row("orders", 0, 100 * second, 10_000 + 50 * second),)))
         await it.shows("shrinks")
         await it.until(
             lambda: it.line("billing").split()[3:12] == ["1", "9,000", "≥", "18", "s", "shrinks", "-50", "3", "min"]

@@ -136,7 +136,7 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
         assert staged(it) == []
 
 
-async def test_what_the_first_look_showed_is_no_change_to_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_first_poll_showed_is_no_change_to_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     seen = (CLUSTER, "topic", "orders", "retention.ms", None, "604800000", NOON, None, True, False, None, "none")
     delta_lake.put(lake, HISTORY, sample_lake.arrow("history", [(*seen, "snapshot")]))

@@ -43,7 +43,7 @@ async def test_what_holds_for_a_user_is_told_once_it_is_known(client: ModelClien
         await opened(it)
         await it.press("j")
         await it.shows("effective for user alice")
-        # The default client's limit beats that of all users: it is known only after a look at alice.
+        # The default client's limit beats that of all users: it is known only after a poll of alice.
         await it.shows("user alice client <default>  over user")
 
 

@@ -100,7 +100,7 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
 
 
 async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
-    """Through the command bar: what is asked for is seen before it is. It counts with the next look of who works."""
+    """Through the command bar: what is asked for is seen before it is. It counts with the next poll of who works."""
     number = await on(moving, "begun")
     async with driven_on(moving) as it:
         await it.shows(f"op {number} waiting")

@@ -105,7 +105,7 @@ async def draw(it: Driven, count: int) -> list[str]:
 
 
 async def unwatched(it: Driven) -> None:
-    """Let no look come between."""
+    """Let no poll come between."""
     for each in (it.app.triage, it.app.cluster.half_hour):
         assert each._worker is not None
         each.begin = lambda: None  # type: ignore[method-assign]

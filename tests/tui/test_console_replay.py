@@ -21,7 +21,7 @@ from console.present.overview import GAP
 from console.session.replay import Replay
 from console.tui.reading import Contact, unread_text
 from console.tui.replay import ReplayConsole
-from tests.support.recorded_looks import watched
+from tests.support.recorded_polls import watched
 from tests.tui.console_app import Driven
 
 pytestmark = pytest.mark.timeout(60)

@@ -195,7 +195,7 @@ def test_among_100_000_acls_and_40_000_topics() -> None:
     topics = sorted(f"team-{n % 1000:03}.topic-{n}" for n in range(40_000))
     left = index.changed([many[-1]], [])
     before = time.process_time()
-    moved, unlooked = moves(many[-1], EVERYBODY, index, left, topics)
+    moved, unjudged = moves(many[-1], EVERYBODY, index, left, topics)
     assert [len(move.names) for move in moved] == [40_000]
-    assert not unlooked
+    assert not unjudged
     assert time.process_time() - before < 2

@@ -42,7 +42,7 @@ from console.model.codes import (
     Permission,
 )
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
-from console.model.lag_trend import look_again
+from console.model.lag_trend import trend_after
 from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicLags
@@ -113,7 +113,7 @@ LAG = st.builds(
     GroupLag, st.lists(st.builds(PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple)
 )
 SECONDS = st.floats(1, 1e4)
-"""Between two looks at a group."""
+"""Between two polls of a group."""
 OF_GROUP = st.none() | st.lists(
     st.builds(GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
 ).map(tuple)
@@ -134,7 +134,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     brokers = tuple(Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids)
     groups = draw(st.dictionaries(NAMES, GROUP, max_size=3))
     lags = {name: draw(LAG) for name in groups if draw(st.booleans())}
-    trends = {name: look_again(look_again(None, draw(LAG), 0.0), lag, draw(SECONDS)) for name, lag in lags.items()}
+    trends = {name: trend_after(trend_after(None, draw(LAG), 0.0), lag, draw(SECONDS)) for name, lag in lags.items()}
     return Snapshot(
         cluster=ClusterInfo("c", ids[0] if ids else -1, brokers),
         topics={name: Topic(name, made, draw(st.booleans())) for name, made in topics.items()},

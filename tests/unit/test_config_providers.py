@@ -260,10 +260,10 @@ def test_references_stand_where_they_say(text: str) -> None:
 
 
 def test_looking_for_references_is_linear() -> None:
-    def look(size: int) -> None:
+    def search(size: int) -> None:
         for text in ("${" * size, "${a:" * size, "${a}" * size, "$" * size, "${a:b}" * size):
             list(references(text))
             placeholder(text)
 
-    many, few = least_cpu_seconds(lambda: look(320_000), 2), least_cpu_seconds(lambda: look(40_000))
+    many, few = least_cpu_seconds(lambda: search(320_000), 2), least_cpu_seconds(lambda: search(40_000))
     assert many < 20 * max(few, 0.01), (many, few)

@@ -433,17 +433,17 @@ def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
 
 async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
     """What is read next is found among them while keys have their turn."""
-    looked, turns = 0, [0]
+    compared, turns = 0, [0]
 
     def resources() -> Iterator[ConfigResource]:
-        nonlocal looked
+        nonlocal compared
         for number in range(100_000):
-            looked += 1
+            compared += 1
             yield topic_resource(f"t{number:06}")
 
     async def other_work() -> None:
         while True:
-            turns.append(looked)
+            turns.append(compared)
             await asyncio.sleep(0)
 
     read_at = {topic_resource(f"t{number:06}"): NOW for number in range(100_000) if number % 1_000}
@@ -452,5 +452,5 @@ async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
     found = await longest_ago(resources(), read_at, NOW, 102)
     others.cancel()
     assert [each.name for each in found] == [f"t{each * 1_000:06}" for each in range(100)] + ["t080007", "t009007"]
-    assert looked == 100_000
+    assert compared == 100_000
     assert max(after - before for before, after in pairwise(turns)) <= AT_A_TIME

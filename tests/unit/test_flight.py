@@ -179,7 +179,7 @@ def test_text_that_is_no_unicode_is_kept_as_far_as_it_can_be(tmp_path: Path) -> 
 def test_what_does_not_change_costs_next_to_nothing(tmp_path: Path) -> None:
     path = tmp_path / "record"
     body = os.urandom(100_000)
-    quiet = [Answer(BEGAN + 2000 * look, 3, 1, "a", 9092, 3, 12, b"", body) for look in range(1800)]
+    quiet = [Answer(BEGAN + 2000 * poll, 3, 1, "a", 9092, 3, 12, b"", body) for poll in range(1800)]
     write(path, quiet)
     assert path.stat().st_size < len(body) + 20_000
     assert len(FlightReader(path)) == 1800
@@ -188,9 +188,9 @@ def test_what_does_not_change_costs_next_to_nothing(tmp_path: Path) -> None:
 def test_an_answer_late_in_a_long_record_is_made_of_few_others(tmp_path: Path) -> None:
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
-    for look in range(20 * CHAIN):
-        body = b"%08d" % look + b"x" * 1000
-        writer.add(Answer(BEGAN + look, 0, 1, "a", 9092, 3, 12, b"", body))
+    for poll in range(20 * CHAIN):
+        body = b"%08d" % poll + b"x" * 1000
+        writer.add(Answer(BEGAN + poll, 0, 1, "a", 9092, 3, 12, b"", body))
     writer.close()
     reader = FlightReader(path)
     assert reader.answer(len(reader) - 1).body == body
@@ -201,13 +201,13 @@ def test_answers_to_very_many_questions_are_made_of_few_others(tmp_path: Path) -
     """Each of the last answer to another one, as long as that is not made of too many."""
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
-    for look in range(5 * DEEPEST):
-        writer.add(Answer(BEGAN + look, 0, 1, "a", 9092, 3, 12, b"%d" % (look // 2) * 50, b"%d" % look * 500))
+    for poll in range(5 * DEEPEST):
+        writer.add(Answer(BEGAN + poll, 0, 1, "a", 9092, 3, 12, b"%d" % (poll // 2) * 50, b"%d" % poll * 500))
     writer.close()
     reader = FlightReader(path)
     assert reader.damage == ""
     assert max(reader._depths) == DEEPEST
-    assert [answer.body for answer in reader.answers()] == [b"%d" % look * 500 for look in range(5 * DEEPEST)]
+    assert [answer.body for answer in reader.answers()] == [b"%d" % poll * 500 for poll in range(5 * DEEPEST)]
 
 
 def test_large_answers_are_made_of_no_more_than_is_read_again(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_large_answers_are_made_of_no_more_than_is_read_again(tmp_path: Path) ->
     path, body = tmp_path / "record", bytearray(size)
     encoder = Encoder(HEAD, 3 * size)
     frames = [MAGIC, encoder.begin()]
-    for look in range(7):
-        body[look * 1000] = 1
-        frames += [encoder.add(Answer(BEGAN + look, 0, 1, "a", 9092, 3, 12, b"", bytes(body))), encoder.flush()]
+    for poll in range(7):
+        body[poll * 1000] = 1
+        frames += [encoder.add(Answer(BEGAN + poll, 0, 1, "a", 9092, 3, 12, b"", bytes(body))), encoder.flush()]
     path.write_bytes(b"".join(frames))
     reader = FlightReader(path)
     assert [sum(answer.body) for answer in reader.answers()] == list(range(1, 8))
@@ -238,10 +238,10 @@ def test_answers_of_any_size_come_out(tmp_path: Path, size: int) -> None:
 def test_equal_answers_of_brokers_are_kept_once_also_after_errors(tmp_path: Path) -> None:
     path, body = tmp_path / "record", random.Random(7).randbytes(30_000)
     given = []
-    for look in range(40):
+    for poll in range(40):
         for node in range(4):
-            answered = b"error" if node == look % 4 else body[: 500 * look] + b"%04d" % look + body[500 * look :]
-            given.append(Answer(BEGAN + 2000 * look + node, 0, node, "a", 9092, 3, 12, b"", answered))
+            answered = b"error" if node == poll % 4 else body[: 500 * poll] + b"%04d" % poll + body[500 * poll :]
+            given.append(Answer(BEGAN + 2000 * poll + node, 0, node, "a", 9092, 3, 12, b"", answered))
     write(path, given)
     assert list(FlightReader(path).answers()) == given
     assert path.stat().st_size < len(body) + 40 * 150
@@ -251,10 +251,10 @@ def test_what_is_held_to_find_changes_is_bounded_and_counted_once(tmp_path: Path
     path, chance = tmp_path / "record", random.Random(8)
     encoder = Encoder(HEAD, 100_000)
     frames, given = [MAGIC, encoder.begin()], []
-    for look in range(400):
-        node, request = look % 3, b"%d" % (look // 3 % 40)
+    for poll in range(400):
+        node, request = poll % 3, b"%d" % (poll // 3 % 40)
         body = request * 2000 + b"%d" % chance.randrange(3)
-        given.append(Answer(BEGAN + look, 0, node, "a", 9092, 3, 12, request, body))
+        given.append(Answer(BEGAN + poll, 0, node, "a", 9092, 3, 12, request, body))
         frames.append(encoder.add(given[-1]))
         held = {id(kept.last): len(kept.last.data) for kept in encoder._kept.values() if kept.last is not None}
         firsts = sum(len(kept.first.data) for kept in encoder._kept.values() if kept.first is not None)
@@ -277,10 +277,10 @@ def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: 
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
     asked = [(1, 0, 300), (2, 0, 300), (1, 50, 150), (1, 60, 140)]
-    for look, (node, start, end) in enumerate(asked):
+    for poll, (node, start, end) in enumerate(asked):
         body = b"".join(parts[start:end])
-        writer.add(Answer(BEGAN + 2000 * look, 1, node, "a", 9092, 2, 9, b"%d" % start * 20, body))
-        if not look:
+        writer.add(Answer(BEGAN + 2000 * poll, 1, node, "a", 9092, 2, 9, b"%d" % start * 20, body))
+        if not poll:
             writer.flush()
             known = writer.size
     writer.close()
@@ -296,10 +296,10 @@ def test_numbers_that_grow_take_their_places_alone(tmp_path: Path) -> None:
     growing = chance.sample(range(len(offsets)), 200)
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
-    for look in range(60):
+    for poll in range(60):
         body = b"".join(b"partition %04d" % place + each.to_bytes(8) for place, each in enumerate(offsets))
-        writer.add(Answer(BEGAN + 2000 * look, 1, 1, "a", 9092, 2, 9, b"", body))
-        if not look:
+        writer.add(Answer(BEGAN + 2000 * poll, 1, 1, "a", 9092, 2, 9, b"", body))
+        if not poll:
             writer.flush()
             known = writer.size
         for place in growing:

@@ -15,11 +15,11 @@ from console.flight.memory import KEPT_MS, MOST_BYTES, MOST_HELD, PART_MS, Memor
 from console.flight.recorder import MOST_WAITING, Recorder, Sink
 
 BEGAN = 1_700_000_000_000
-LOOK = 2000
+POLL = 2000
 
 
-def answer(look: int, node: int, body: bytes) -> Answer:
-    return Answer(BEGAN + LOOK * look + node, 3, node, f"b{node}", 9092, 3, 12, b"", body)
+def answer(poll: int, node: int, body: bytes) -> Answer:
+    return Answer(BEGAN + POLL * poll + node, 3, node, f"b{node}", 9092, 3, 12, b"", body)
 
 
 def written(memory: Memory, path: Path) -> FlightReader:
@@ -34,11 +34,11 @@ def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None
     chance = random.Random(1)
     state = {1: bytearray(chance.randbytes(3000)), 2: bytearray(chance.randbytes(3000))}
     given = [answer(0, 3, b"said once" * 20)]
-    for look in range(1, 60 * 60 * 1000 // LOOK):
+    for poll in range(1, 60 * 60 * 1000 // POLL):
         for node, body in state.items():
             if chance.random() < 0.3:
                 body[chance.randrange(3000)] = chance.randrange(256)
-            given.append(answer(look, node, bytes(body)))
+            given.append(answer(poll, node, bytes(body)))
     for each in given:
         memory.add(each)
     reader = written(memory, tmp_path / "record")
@@ -46,7 +46,7 @@ def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None
     found = list(reader.answers())
     began = given[-1].at_ms - KEPT_MS
     assert memory.began_ms is not None
-    assert began - PART_MS - LOOK <= memory.began_ms <= began
+    assert began - PART_MS - POLL <= memory.began_ms <= began
     whole = [each for each in given if each.at_ms >= memory.began_ms]
     assert [each for each in found if each.at_ms >= memory.began_ms] == whole
     before = [each for each in found if each.at_ms < memory.began_ms]
@@ -56,13 +56,13 @@ def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None
 
 def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
     memory = Memory(Header())
-    for look in range(60):
-        memory.add(answer(look, 1, os.urandom(1 << 20)))
+    for poll in range(60):
+        memory.add(answer(poll, 1, os.urandom(1 << 20)))
     assert memory.size <= MOST_BYTES
     assert MOST_BYTES + MOST_HELD + MOST_WAITING <= 64 << 20
     reader = written(memory, tmp_path / "record")
     found = list(reader.answers())
-    assert found[-1].at_ms == BEGAN + 59 * LOOK + 1
+    assert found[-1].at_ms == BEGAN + 59 * POLL + 1
     assert 12 < len(found) < 25
 
 
@@ -88,8 +88,8 @@ def test_nobody_waits_for_the_record_and_what_is_lost_is_counted() -> None:
     recorder, sink = Recorder(), Slow()
     recorder.begin(lambda: sink)
     size = MOST_WAITING // 8
-    for look in range(20):
-        recorder.take(answer(look, 1, bytes(size)))
+    for poll in range(20):
+        recorder.take(answer(poll, 1, bytes(size)))
     assert recorder.lost >= 8
     sink.go.set()
     recorder.close()
@@ -99,8 +99,8 @@ def test_nobody_waits_for_the_record_and_what_is_lost_is_counted() -> None:
 def test_what_was_taken_before_is_kept_when_work_is_done() -> None:
     recorder, sink = Recorder(), Slow()
     sink.go.set()
-    for look in range(5):
-        recorder.take(answer(look, 1, b"x"))
+    for poll in range(5):
+        recorder.take(answer(poll, 1, b"x"))
     recorder.begin(lambda: sink)
     assert recorder.run(lambda it: len(sink.kept)).result(60) == 5
     with pytest.raises(ZeroDivisionError):

@@ -70,7 +70,7 @@ def test_a_filter_that_cannot_judge_says_so(text: str, *, is_listed: bool, is_sa
 
 
 def test_a_lag_that_was_not_read_at_all_is_not_judged() -> None:
-    """Nor is a rate, for which one look is not enough."""
+    """Nor is a rate, for which one poll is not enough."""
     nothing = Snapshot(groups={"payments": Group("payments", "Stable", "consumer")})
     for text in ("lag>500", "lag<500", "lag=0", "rate>5", "stuck>0", "trend=grows"):
         table = listed(f"list groups {text}", nothing)

@@ -1,4 +1,4 @@
-"""How a lag moves, from looks at it: laws over consumers that commit in steps, and partitions that are stuck."""
+"""How a lag moves, from polls of it: laws over consumers that commit in steps, and partitions that are stuck."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.cluster import Group, GroupLag, GroupLooks, GroupMember, PartitionLag
+from console.model.cluster import Group, GroupLag, GroupMember, GroupPolls, PartitionLag
 from console.model.lag_trend import (
     LONGEST_THROTTLE,
     SHORTEST,
@@ -19,11 +19,11 @@ from console.model.lag_trend import (
     WINDOW,
     LagTrend,
     direction,
-    look_again,
     time_left,
+    trend_after,
 )
 from console.model.quota import QuotaEntity
-from console.model.snapshot import Snapshot, throttled_groups, with_group_looks
+from console.model.snapshot import Snapshot, throttled_groups, with_group_polls
 
 Offsets = tuple[int, int, str]
 """Committed, end, member."""
@@ -38,17 +38,17 @@ def lag(*partitions: Offsets) -> GroupLag:
     )
 
 
-def seen(*looks: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
-    """The trend after these looks."""
+def seen(*polls: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
+    """The trend after these polls."""
     trend: LagTrend | None = None
-    for at, found in looks:
-        trend = look_again(trend, found, at, throttled=throttled)
+    for at, found in polls:
+        trend = trend_after(trend, found, at, throttled=throttled)
     assert trend is not None
     return trend
 
 
 def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) -> LagTrend:
-    """Looks at partitions that get so many records a second, of which a consumer commits a share now and then."""
+    """Polls of partitions that get so many records a second, of which a consumer commits a share now and then."""
 
     def at(time: float, produced: float, share: float, every: float, member: str) -> Offsets:
         steps = time // every * every
@@ -58,8 +58,8 @@ def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) 
 
 
 @st.composite
-def looks(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
-    """Times of looks, some seconds apart."""
+def polls(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
+    """Times of polls, some seconds apart."""
     gaps = draw(st.lists(st.floats(0.5, longest), min_size=2, max_size=20))
     times = [draw(st.floats(0, 10))]
     for gap in gaps:
@@ -67,7 +67,7 @@ def looks(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
     return times
 
 
-@given(looks(), st.integers(1, 100_000), st.floats(0.05, 5.0))
+@given(polls(), st.integers(1, 100_000), st.floats(0.05, 5.0))
 def test_a_consumer_that_keeps_up_has_no_trend_whenever_one_looks(
     times: list[float], produced: int, every: float
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_consumer_that_keeps_up_has_no_trend_whenever_one_looks(
     assert trend.stuck == ()
 
 
-@given(looks(), st.integers(1, 100_000))
+@given(polls(), st.integers(1, 100_000))
 def test_a_lag_without_commits_grows_by_what_is_produced(times: list[float], produced: int) -> None:
     trend = story(times, (produced, 0.0, 1.0, ""))
     if times[-1] - times[0] < SHORTEST:
@@ -88,8 +88,8 @@ def test_a_lag_without_commits_grows_by_what_is_produced(times: list[float], pro
     assert trend.stuck == ()  # it has no member, and no other partition moves
 
 
-@given(looks())
-def test_what_is_compared_is_not_older_than_two_windows_where_looks_are_often(times: list[float]) -> None:
+@given(polls())
+def test_what_is_compared_is_not_older_than_two_windows_where_polls_are_often(times: list[float]) -> None:
     trend = story(times, (10, 0.5, 1.0, "m"))
     assert trend.last.at == times[-1]
     assert trend.base.at in times
@@ -168,7 +168,7 @@ def test_which_groups_a_quota_may_delay(entity: dict[str, str | None], key: str,
 
 
 def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
-    """A consumer alone with a partition of ten records a second: it commits now and then, until its end; looked at
+    """A consumer alone with a partition of ten records a second: it commits now and then, until its end; polled
     until `at`."""
     times = [gap * n for n in range(int(at / gap) + 1)]
     return seen(*((t, lag((int(10 * (min(t, until) // every * every)), int(10 * t) + 1, "m"))) for t in times))
@@ -178,7 +178,7 @@ def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
 def test_a_consumer_alone_that_commits_is_stuck_within_fifteen_seconds_and_never_while_it_commits(
     every: float, gap: float, later: float
 ) -> None:
-    """Looked at every two and a half seconds; commits are five seconds apart at most, auto.commit's interval."""
+    """Polled every two and a half seconds; commits are five seconds apart at most, auto.commit's interval."""
     until = 30.0 + later
     assert ended(until, every, until, gap).stuck == ()
     assert ended(until // every * every + 15.0 + gap, every, until, gap).stuck == (("t", 0),)
@@ -206,11 +206,11 @@ def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
 
 
 def test_a_commit_that_moves_is_not_stuck_any_more() -> None:
-    looks_at = [(float(at), lag((5, 100 + 10 * at, "m"), (10 * at, 10 * at + 1, "m"))) for at in range(0, 40, 2)]
-    assert seen(*looks_at).stuck == (("t", 0),)
-    skipped = [*looks_at, (40.0, lag((6, 500, "m"), (400, 401, "m")))]
+    polls_at = [(float(at), lag((5, 100 + 10 * at, "m"), (10 * at, 10 * at + 1, "m"))) for at in range(0, 40, 2)]
+    assert seen(*polls_at).stuck == (("t", 0),)
+    skipped = [*polls_at, (40.0, lag((6, 500, "m"), (400, 401, "m")))]
     assert seen(*skipped).stuck == ()
-    backwards = [*looks_at, (40.0, lag((1, 500, "m"), (400, 401, "m")))]
+    backwards = [*polls_at, (40.0, lag((1, 500, "m"), (400, 401, "m")))]
     assert seen(*backwards).stuck == ()
 
 
@@ -239,6 +239,6 @@ def test_what_did_not_change_between_polls_is_kept_once() -> None:
     moving = seen((0, poll(8)), (20, poll(8)), (40, poll(9)))
     assert moving.last.lag == poll(9)
     assert moving.base.lag.partitions[0] is moving.last.lag.partitions[0]
-    asked = GroupLooks({}, {"readers": poll(9)})
-    known = with_group_looks(Snapshot(), asked, {"readers": moving}, datetime.fromtimestamp(40, UTC))
+    asked = GroupPolls({}, {"readers": poll(9)})
+    known = with_group_polls(Snapshot(), asked, {"readers": moving}, datetime.fromtimestamp(40, UTC))
     assert known.lags["readers"] is moving.last.lag

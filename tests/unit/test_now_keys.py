@@ -59,7 +59,7 @@ def test_while_nothing_changes_no_text_of_a_cause_does(
 
 
 def _at_rest(observations: Observations, seconds: int) -> Observations:
-    """The observations after so many seconds of looks that see what the last one saw."""
+    """The observations after so many seconds of polls that see what the last one saw."""
     last = observations.last
     for later in range(10, seconds + 1, 10):
         observations = after(observations, replace(last, at=last.at + timedelta(seconds=later)))

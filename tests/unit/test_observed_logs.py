@@ -1,4 +1,4 @@
-"""How logs move between looks: jumps, falls and stable offsets that stand still are what the looks say, no more."""
+"""How logs move between polls: jumps, falls and stable offsets that stand still are what the polls say, no more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.observed_logs import KEPT_SECONDS, LogOffsets, ObservedLogs, look_at_logs, without_logs
+from console.model.observed_logs import KEPT_SECONDS, LogOffsets, ObservedLogs, logs_after, without_logs
 
 PLACE = ("orders", 0)
 offsets = (
@@ -15,17 +15,17 @@ offsets = (
 )
 
 
-def observed(looks: list[LogOffsets], every: float = 5.0) -> ObservedLogs:
+def observed(polls: list[LogOffsets], every: float = 5.0) -> ObservedLogs:
     known = ObservedLogs()
-    for number, look in enumerate(looks):
-        known = look_at_logs(known, {PLACE: look}, 1_000 + every * number)
+    for number, poll in enumerate(polls):
+        known = logs_after(known, {PLACE: poll}, 1_000 + every * number)
     return known
 
 
 @given(st.lists(offsets, min_size=1, max_size=12))
-def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(looks: list[LogOffsets]) -> None:
-    known = observed(looks)
-    pairs = list(pairwise(looks))
+def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(polls: list[LogOffsets]) -> None:
+    known = observed(polls)
+    pairs = list(pairwise(polls))
     assert [(each.was, each.start) for each in known.jumps] == [
         (a.start, b.start) for a, b in pairs if b.start > a.start
     ]
@@ -35,28 +35,28 @@ def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(looks:
 
 
 @given(st.lists(offsets, min_size=1, max_size=12))
-def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(looks: list[LogOffsets]) -> None:
-    stood = observed(looks).stood(PLACE)
-    last = looks[-1]
+def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(polls: list[LogOffsets]) -> None:
+    stood = observed(polls).stood(PLACE)
+    last = polls[-1]
     if not last.waiting:
         assert stood == -1
         return
     count = 0
-    for now, was in zip(reversed(looks), list(reversed(looks))[1:], strict=False):
+    for now, was in zip(reversed(polls), list(reversed(polls))[1:], strict=False):
         if was.stable != last.stable or not was.waiting or now.start < was.start:
             break
         count += 1
     assert stood == 5.0 * count
-    assert (PLACE in observed(looks).standing(stood)) is True
-    assert observed(looks).standing(stood + 1) == ()
+    assert (PLACE in observed(polls).standing(stood)) is True
+    assert observed(polls).standing(stood + 1) == ()
 
 
 def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> None:
-    looks = [LogOffsets(0, 9, 9), LogOffsets(5, 9, 9)]
-    known = observed(looks)
-    later = look_at_logs(known, {}, 1_006 + KEPT_SECONDS)
+    polls = [LogOffsets(0, 9, 9), LogOffsets(5, 9, 9)]
+    known = observed(polls)
+    later = logs_after(known, {}, 1_006 + KEPT_SECONDS)
     assert (len(known.jumps), later.jumps) == (1, ())
-    again = look_at_logs(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
+    again = logs_after(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
     assert again.jumps == ()
     assert again.logs[PLACE].first_at == 900.0
 

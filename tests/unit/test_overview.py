@@ -20,7 +20,7 @@ from console.model.half_hour import (
     throttled_by_log,
     throttled_kac,
 )
-from console.model.lag_trend import LagTrend, look_again, with_times
+from console.model.lag_trend import LagTrend, trend_after, with_times
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
@@ -54,7 +54,7 @@ def test_a_sample_has_what_is_known_and_nothing_else() -> None:
     known = Snapshot(
         topics={"t": topic},
         rates=Rates(sizes={("t", 0): counter, ("t", 1): counter}),
-        lag_trends=with_times({"g": look_again(None, lag, NOW.timestamp())}, written),
+        lag_trends=with_times({"g": trend_after(None, lag, NOW.timestamp())}, written),
         log_dirs={1: (LogDir("/data", ReplicaSizes(()), 100, 25),), 2: (LogDir("/data", ReplicaSizes(())),)},
         read_at={"topics": NOW},
     )
@@ -70,7 +70,7 @@ def test_a_sample_has_what_is_known_and_nothing_else() -> None:
 
 def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
     lag = GroupLag((PartitionLag("t", 0, 5, 9, 4),))
-    trend = look_again(look_again(None, lag, NOW.timestamp() - 60), lag, NOW.timestamp())
+    trend = trend_after(trend_after(None, lag, NOW.timestamp() - 60), lag, NOW.timestamp())
     known = Snapshot(lag_trends={"g": trend})
     samples = HalfHour().after(known, NOW).samples
     assert samples[-1].least == {Measure("behind", "g")}
@@ -86,12 +86,12 @@ def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None
         return GroupLag((PartitionLag("t", partition, committed, end, end - committed),))
 
     at = NOW.timestamp()
-    looks = {"all": (2000, 2000), "half": (1000, 2000), "none": (0, 2000)}
+    polls = {"all": (2000, 2000), "half": (1000, 2000), "none": (0, 2000)}
     trends = {
-        name: look_again(look_again(None, lag(0, 0), at - 10), lag(committed, end), at)
-        for name, (committed, end) in looks.items()
+        name: trend_after(trend_after(None, lag(0, 0), at - 10), lag(committed, end), at)
+        for name, (committed, end) in polls.items()
     }
-    still = look_again(look_again(None, lag(0, 500, 1), at - 10), lag(400, 500, 1), at)
+    still = trend_after(trend_after(None, lag(0, 500, 1), at - 10), lag(400, 500, 1), at)
     topic = Topic("t", (Partition(0, 2, (2,), (2,)), Partition(1, 1, (1,), (1,))))
     sizes = {("t", 0): Counter(0.0, 0, 0.0, 0, 10.0, 100_000, 2), ("t", 1): Counter(0.0, 7, 0.0, 7, 10.0, 7, 1)}
     known = Snapshot(topics={"t": topic}, rates=Rates(sizes=sizes), lag_trends={**trends, "still": still})
@@ -117,7 +117,7 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
     for number in range(20):
         lag = GroupLag((PartitionLag("t", 0, number, 99, 99 - number),))
         found = {Spot("t", 0, number): Written(number, round((NOW.timestamp() - number) * 1000))}
-        trends |= with_times({f"g-{number}": look_again(None, lag, NOW.timestamp())}, found)
+        trends |= with_times({f"g-{number}": trend_after(None, lag, NOW.timestamp())}, found)
     (sample,) = HalfHour().after(Snapshot(lag_trends=trends), NOW).samples
     assert {measure.about for measure in sample.values} == {f"g-{number}" for number in range(20 - MOST_GROUPS, 20)}
 

@@ -21,7 +21,7 @@ from console.model.cluster import (
     Topic,
 )
 from console.model.half_hour import OWN_EVERY, OWN_SLOTS, HalfHour, OwnSample, own_values
-from console.model.lag_trend import look_again
+from console.model.lag_trend import trend_after
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
 from console.present.overview import GAP, own_rows
@@ -33,7 +33,7 @@ def cluster(lag: int = 4, size: int = 5000) -> Snapshot:
     topic = Topic("t", (Partition(0, 1, (1, 2), (1,)), Partition(1, 2, (1, 2), (1, 2))))
     counters = {("t", number): Counter(0.0, 0, 0.0, 0, 10.0, size, 1) for number in (0, 1)}
     group = GroupLag((PartitionLag("t", 0, 9 - lag, 9, lag),))
-    trend = look_again(look_again(None, group, NOW.timestamp() - 60), group, NOW.timestamp())
+    trend = trend_after(trend_after(None, group, NOW.timestamp() - 60), group, NOW.timestamp())
     return Snapshot(
         cluster=ClusterInfo("c", 1, tuple(Broker(n, "h", 9092, None) for n in (1, 2, 10))),
         topics={"t": topic, "idle": Topic("idle", (Partition(0, 1, (1,), (1,)),))},
@@ -49,9 +49,9 @@ def cluster(lag: int = 4, size: int = 5000) -> Snapshot:
     )
 
 
-def over_time(*looks: Snapshot) -> tuple[OwnSample, ...]:
+def over_time(*polls: Snapshot) -> tuple[OwnSample, ...]:
     found = HalfHour()
-    for number, each in enumerate(looks):
+    for number, each in enumerate(polls):
         found = found.after(each, NOW + timedelta(seconds=number * OWN_EVERY))
     return found.own
 
@@ -75,17 +75,17 @@ def test_each_has_what_is_known_of_it_and_nothing_else() -> None:
 
 
 def test_there_is_one_sample_each_forty_seconds_for_half_an_hour_and_names_are_kept_once() -> None:
-    look = cluster()
-    known = HalfHour().after(look, NOW)
+    poll = cluster()
+    known = HalfHour().after(poll, NOW)
     for second in range(2, 2000, 2):
         before = known
-        known = known.after(look, NOW + timedelta(seconds=second))
+        known = known.after(poll, NOW + timedelta(seconds=second))
         assert (known.own is before.own) is bool((int(NOW.timestamp()) + second) % OWN_EVERY)
     samples = known.own
     assert len(samples) == OWN_SLOTS
     assert len({id(each.kinds["topic"].names) for each in samples}) == 1
     assert len({id(each.kinds["group"].columns[0]) for each in samples}) == 1
-    assert len(known.after(look, NOW - timedelta(hours=1)).own) == 1
+    assert len(known.after(poll, NOW - timedelta(hours=1)).own) == 1
 
 
 # -- how much memory they take -----------------------------------------------------------------------------------------

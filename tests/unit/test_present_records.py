@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.numbers import json_text
-from console.model.records import BatchFacts, Looked, Record, RecordsQuery, RecordsRead, Undecodable
+from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead, Scanned, Undecodable
 from console.present.records import (
     FORMS,
     IN_A_CELL,
@@ -127,7 +127,7 @@ def test_a_value_unlike_its_neighbours_is_marked() -> None:
         RecordsQuery("t", 0),
         tuple(record(value, offset=place) for place, value in enumerate(values)),
         (Undecodable("t", 0, 6, 9, "its checksum is wrong"),),
-        (Looked(0, 0, 10, 0, 10),),
+        (Scanned(0, 0, 10, 0, 10),),
     )
     rows = record_rows(read)
     assert [row.offset for row in rows] == [0, 1, 2, 3, 4, 5, 6]

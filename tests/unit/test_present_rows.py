@@ -42,7 +42,7 @@ from console.model.codes import (
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, topic_resource
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
-from console.model.lag_trend import LagTrend, look_again, with_times
+from console.model.lag_trend import LagTrend, trend_after, with_times
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
@@ -221,7 +221,7 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
         lag = GroupLag((PartitionLag("t", 0, committed, end, end - committed),))
         at = NOW.timestamp()
         times = {Spot("t", 0, committed): Written(committed, round((at - written_at) * 1000))}
-        return with_times({name: look_again(None, lag, at)}, times)[name]
+        return with_times({name: trend_after(None, lag, at)}, times)[name]
 
     trends = {"slow": group("slow", 5, 9, 600), "fast": group("fast", 9, 9, 0)}
     groups = {name: Group(name, "Stable", "classic") for name in trends}

@@ -1,4 +1,4 @@
-"""Rates from looks: laws over logs that grow, are truncated, deleted from and moved, and over clocks that go back."""
+"""Rates from polls: laws over logs that grow, are truncated, deleted from and moved, and over clocks that go back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from console.model.rates import (
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 gaps = st.lists(st.floats(SHORTEST, 60.0), min_size=1, max_size=20)
-looks = st.lists(st.tuples(st.floats(-30.0, 60.0), st.integers(0, 10_000), st.sampled_from([1, 2])), min_size=1)
+polls = st.lists(st.tuples(st.floats(-30.0, 60.0), st.integers(0, 10_000), st.sampled_from([1, 2])), min_size=1)
 
 
 def topic_rate(rates: Rates, topic: Topic) -> Rate:
@@ -36,10 +36,10 @@ def topic_rate(rates: Rates, topic: Topic) -> Rate:
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
-def seen(*looks: tuple[float, int]) -> Counter:
-    """The counter after these looks, of which there is one at least."""
+def seen(*polls: tuple[float, int]) -> Counter:
+    """The counter after these polls, of which there is one at least."""
     counter: Counter | None = None
-    for at, value in looks:
+    for at, value in polls:
         counter = count(counter, value, at)
     assert counter is not None
     return counter
@@ -62,10 +62,10 @@ def test_a_steady_log_has_its_rate_however_uneven_the_ticks(gaps: list[float], a
     assert rate == pytest.approx(a_second, abs=1 / SHORTEST)
 
 
-@given(looks)
-def test_no_rate_is_negative_or_made_of_one_look(looks: list[tuple[float, int, int]]) -> None:
+@given(polls)
+def test_no_rate_is_negative_or_made_of_one_poll(polls: list[tuple[float, int, int]]) -> None:
     counter, at = None, 0.0
-    for number, (gap, value, source) in enumerate(looks):
+    for number, (gap, value, source) in enumerate(polls):
         at += gap
         counter = count(counter, value, at, source)
         assert counter.rate is None or (counter.rate >= 0 and number > 0)
@@ -73,11 +73,11 @@ def test_no_rate_is_negative_or_made_of_one_look(looks: list[tuple[float, int, i
         assert counter.base <= counter.next <= counter.value
 
 
-@given(looks)
-def test_a_rate_covers_looks_of_one_log_and_one_way_of_the_clock(looks: list[tuple[float, int, int]]) -> None:
+@given(polls)
+def test_a_rate_covers_polls_of_one_log_and_one_way_of_the_clock(polls: list[tuple[float, int, int]]) -> None:
     counter, at, run = None, 0.0, 0.0
     before: tuple[float, int, int] | None = None
-    for gap, value, source in looks:
+    for gap, value, source in polls:
         at += gap
         begins_again = before is None or value < before[1] or at < before[0] or source != before[2]
         run = at if begins_again else run
@@ -104,7 +104,7 @@ def test_a_burst_is_forgotten_after_two_windows() -> None:
     assert rates[-1] == 0
 
 
-def test_of_looks_far_apart_the_last_two_count() -> None:
+def test_of_polls_far_apart_the_last_two_count() -> None:
     assert seen((0, 0), (100, 1_000), (200, 5_000)).rate == 40
 
 
@@ -162,12 +162,12 @@ _topics = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(-1, 3), 
 
 @given(st.lists(st.tuples(_places, _topics, st.booleans()), max_size=12))
 @example([({}, {"a": []}, False), ({("c", 0): 0}, {}, False), ({}, {}, False), ({}, {}, True)])  # none, twice
-def test_sums_made_look_by_look_are_those_of_the_whole(
-    looks: list[tuple[dict[tuple[str, int], int], dict[str, list[int]], bool]],
+def test_sums_made_poll_by_poll_are_those_of_the_whole(
+    polls: list[tuple[dict[tuple[str, int], int], dict[str, list[int]], bool]],
 ) -> None:
     rates, totals = Rates(), RateTotals()
     topics = {"a": topic("a", 1, 2), "b": topic("b", 2, -1)}
-    for second, (found, others, of_logs) in enumerate(looks):
+    for second, (found, others, of_logs) in enumerate(polls):
         at = START + timedelta(seconds=5 * second)
         if others:
             topics = topics | {name: topic(name, *leaders) for name, leaders in others.items()}

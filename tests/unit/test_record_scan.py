@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from console.admin.records import FIRST_STRETCH, Budget, merged, scan_of, take
 from console.model.records import (
     MOST_BYTES,
-    MOST_LOOKED_AT,
+    MOST_SCANNED,
     First,
     FromOffset,
     FromOffsets,
@@ -160,12 +160,12 @@ def test_a_filter_that_finds_nothing_looks_at_no_more_than_the_bound() -> None:
     scan = scan_of(query, 0, 0, 10**9, None)
     while scan.wants(10) and not budget.is_over():
         take(scan, "t", one_batch(5_000, scan.position), (), 10, lambda _: False, budget)
-    assert (budget.looked_at, budget.stopped) == (MOST_LOOKED_AT, "records")
+    assert (budget.scanned_records, budget.stopped) == (MOST_SCANNED, "records")
     records, more = merged([scan], query)
-    assert (records, more) == ((), FromOffsets({0: MOST_LOOKED_AT}))
+    assert (records, more) == ((), FromOffsets({0: MOST_SCANNED}))
 
 
-def test_bytes_and_time_end_a_look_too() -> None:
+def test_bytes_and_time_end_a_read_too() -> None:
     budget = Budget(1.0, lambda: 0.0)
     budget.bytes = MOST_BYTES
     assert budget.is_over()
@@ -175,7 +175,7 @@ def test_bytes_and_time_end_a_look_too() -> None:
     assert late.stopped == "time"
 
 
-def test_a_batch_that_cannot_be_decoded_is_a_line_and_the_look_goes_on() -> None:
+def test_a_batch_that_cannot_be_decoded_is_a_line_and_the_read_goes_on() -> None:
     damaged = bytearray(one_batch(5, 10))
     damaged[-1] ^= 1
     scan = scan_of(RecordsQuery("t", 0, FromOffset(12), 100), 0, 0, 30, 12)

@@ -77,7 +77,7 @@ def test_all_that_goes_into_a_directory_counts_together() -> None:
     assert [each.name for each in risks(both.staged, TWO)] == ["log-dir-space"] * 2
 
 
-def test_a_copy_that_begins_is_not_in_the_way_of_the_next_look() -> None:
+def test_a_copy_that_begins_is_not_in_the_way_of_the_next_poll() -> None:
     """What was staged, what was predicted and what is seen are one, while it is copied and after."""
     edit = MoveReplicaDir(TOPIC, 0, 3, "/b")
     kind = kind_of(edit)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console.language.interpret import command_of as command
 from console.language.secret_values import redact
-from console.language.sensitive import looks_sensitive
+from console.language.sensitive import seems_sensitive
 from console.log_file import open_log
 from console.model.config import broker_resource
 from console.plan.edits import SetConfig
@@ -57,7 +57,7 @@ def test_a_kafka_config_that_is_no_secret_is_none() -> None:
         "ssl.keystore.location",
         "retention.ms",
     ):
-        assert not looks_sensitive(key)
+        assert not seems_sensitive(key)
 
 
 def test_the_history_file_holds_no_secret_also_of_former_versions(tmp_path: Path) -> None:

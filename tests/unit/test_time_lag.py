@@ -1,4 +1,4 @@
-"""A lag as a time: laws over ends that never fall, and what is said where the looks and the records don't tell."""
+"""A lag as a time: laws over ends that never fall, and what is said where the polls and the records don't tell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.cluster import GroupLag, PartitionLag
-from console.model.lag_trend import LagTrend, look_again, times_to_read, with_times
+from console.model.lag_trend import LagTrend, times_to_read, trend_after, with_times
 from console.model.time_lag import (
     CLOSE,
     CLOSE_SHARE,
@@ -33,18 +33,18 @@ from console.model.time_lag import (
 START = 1_800_000_000.0
 
 STEPS = st.lists(st.tuples(st.floats(0.5, 30), st.integers(0, 500)), min_size=1, max_size=250)
-"""Seconds from one look to the next, and the records that are written in them."""
+"""Seconds from one poll to the next, and the records that are written in them."""
 
 
 def watched(steps: list[tuple[float, int]], first: int = 100) -> tuple[EndsSeen, list[tuple[float, int]]]:
-    """What is kept of looks, and all of them: when, and the end then."""
+    """What is kept of polls, and all of them: when, and the end then."""
     at, end = START, first
-    looks, seen = [(at, end)], see_end(None, end, at)
+    polls, seen = [(at, end)], see_end(None, end, at)
     for seconds, records in steps:
         at, end = at + seconds, end + records
-        looks.append((at, end))
+        polls.append((at, end))
         seen = see_end(seen, end, at)
-    return seen, looks
+    return seen, polls
 
 
 def row(committed: int, end: int, number: int = 0) -> PartitionLag:
@@ -52,36 +52,36 @@ def row(committed: int, end: int, number: int = 0) -> PartitionLag:
 
 
 @given(STEPS, st.data())
-def test_a_time_lies_between_the_looks_before_and_after_the_record_was_written(
+def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
     steps: list[tuple[float, int]], data: st.DataObject
 ) -> None:
-    seen, looks = watched(steps)
-    now, end = looks[-1]
+    seen, polls = watched(steps)
+    now, end = polls[-1]
     committed = data.draw(st.integers(0, end))
     found = time_lag(row(committed, end), seen, None, now)
     if committed == end:
         assert found == NOT_BEHIND
         return
-    after = bisect_left([offset for _, offset in looks], committed + 1)
-    if after == 0:  # it was there at the first look
+    after = bisect_left([offset for _, offset in polls], committed + 1)
+    if after == 0:  # it was there at the first poll
         assert found.least or found == Behind()
-        assert found.seconds is None or 0 < found.seconds <= now - looks[0][0]
+        assert found.seconds is None or 0 < found.seconds <= now - polls[0][0]
         return
-    earliest, latest = now - looks[after][0], now - looks[after - 1][0]
-    if found.least:  # of looks that are older than what is kept
+    earliest, latest = now - polls[after][0], now - polls[after - 1][0]
+    if found.least:  # of polls that are older than what is kept
         assert latest >= HELD >= (found.seconds or 0) - max(step for step, _ in steps)
         return
     assert found.seconds is not None
     assert found.seconds >= 0
-    # Of looks that were thinned out none is further from its neighbour than that.
+    # Of polls that were thinned out none is further from its neighbour than that.
     slack = max(CLOSE, CLOSE_SHARE * latest)
     assert earliest - slack - 1e-5 <= found.seconds <= latest + slack + 1e-5
 
 
 @given(STEPS)
 def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]]) -> None:
-    seen, looks = watched(steps)
-    now, end = looks[-1]
+    seen, polls = watched(steps)
+    now, end = polls[-1]
     found = [time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)]
     known = [seconds for seconds in found if seconds is not None]
     assert all(a >= b for a, b in pairwise(known))
@@ -89,19 +89,19 @@ def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]
 
 @given(STEPS)
 def test_what_is_kept_is_bounded_and_never_falls(steps: list[tuple[float, int]]) -> None:
-    seen, looks = watched(steps)
+    seen, polls = watched(steps)
     assert len(seen.ats) == len(seen.ends) <= MOST + 1
     assert list(seen.ends) == sorted(seen.ends)
     assert list(seen.ats) == sorted(seen.ats)
-    assert (seen.ats[-1], seen.ends[-1]) == looks[-1]
-    # One look before what is kept says where that begins.
-    assert sum(at < looks[-1][0] - HELD for at in seen.ats[:-1]) <= 1
+    assert (seen.ats[-1], seen.ends[-1]) == polls[-1]
+    # One poll before what is kept says where that begins.
+    assert sum(at < polls[-1][0] - HELD for at in seen.ats[:-1]) <= 1
 
 
 @given(st.floats(0.5, 6.0), st.integers(1, 200), st.integers(10, 400), st.integers(1, 1500))
-def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, looks: int, behind: int) -> None:
+def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, polls: int, behind: int) -> None:
     seen, at = see_end(None, 0, START), START
-    for _ in range(looks):
+    for _ in range(polls):
         at += every
         seen = see_end(seen, int((at - START) * rate), at)
     committed = int((at - behind - START) * rate)
@@ -111,12 +111,12 @@ def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, looks:
         assert not found.least
 
 
-def test_a_log_that_stands_still_is_two_looks() -> None:
+def test_a_log_that_stands_still_is_two_polls() -> None:
     seen = see_end(None, 7, START)
     for number in range(1, 100):
         seen = see_end(seen, 7, START + number)
     assert seen == EndsSeen((START, START + 99.0), (7, 7))
-    # The record that comes next was written between the last two looks, however long none was.
+    # The record that comes next was written between the last two polls, however long none was.
     seen = see_end(seen, 8, START + 100)
     assert waits_since(seen, 7) == START + 100
 
@@ -130,7 +130,7 @@ def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
 # -- what the record itself says ---------------------------------------------------------------------------------------
 
 
-def test_a_record_says_since_when_it_waits_where_the_looks_do_not() -> None:
+def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
     now = START + 10
     seen = see_end(see_end(None, 50, START), 60, now)
     assert time_lag(row(40, 60), seen, None, now) == Behind(10.0, least=True)
@@ -157,7 +157,7 @@ def test_a_record_whose_time_is_worth_nothing_leaves_it_unknown(written: Written
     assert time_lag(row(60, 60), seen, written, START) == NOT_BEHIND
 
 
-def test_it_is_unknown_without_a_commit_and_at_the_first_look() -> None:
+def test_it_is_unknown_without_a_commit_and_at_the_first_poll() -> None:
     assert time_lag(row(-1, 60), see_end(None, 60, START), None, START + 5) == Behind()
     assert time_lag(row(10, 60), None, None, START) == Behind()
     assert time_lag(row(10, 60), see_end(None, 60, START), None, START + LEAST / 2) == Behind()
@@ -174,17 +174,17 @@ def test_a_group_is_as_far_behind_as_its_worst_partition() -> None:
 # -- of a group --------------------------------------------------------------------------------------------------------
 
 
-def looked_at(*looks: tuple[float, tuple[PartitionLag, ...]]) -> LagTrend:
+def trend_of(*polls: tuple[float, tuple[PartitionLag, ...]]) -> LagTrend:
     trend = None
-    for at, rows in looks:
-        trend = look_again(trend, GroupLag(rows), at)
+    for at, rows in polls:
+        trend = trend_after(trend, GroupLag(rows), at)
     assert trend is not None
     return trend
 
 
 def test_records_are_asked_for_once_the_largest_lag_first_and_the_groups_in_turn() -> None:
-    one = looked_at((START, (row(5, 9), row(5, 50, 1), row(9, 9, 2), row(-1, 9, 3))))
-    two = looked_at((START, (row(5, 9), row(4, 9, 1))))
+    one = trend_of((START, (row(5, 9), row(5, 50, 1), row(9, 9, 2), row(-1, 9, 3))))
+    two = trend_of((START, (row(5, 9), row(4, 9, 1))))
     assert times_to_read([one], 10) == [Spot("t", 1, 5), Spot("t", 0, 5)]
     assert times_to_read([one, two], 3) == [Spot("t", 1, 5), Spot("t", 1, 4), Spot("t", 0, 5)]
     found = {Spot("t", 1, 5): Written(5, round((START - 60) * 1000)), Spot("t", 0, 5): Written(5, -1)}
@@ -194,22 +194,22 @@ def test_records_are_asked_for_once_the_largest_lag_first_and_the_groups_in_turn
 
 
 def test_a_record_counts_while_the_commit_stands_and_then_what_was_seen() -> None:
-    first = looked_at((START, (row(5, 9),)))
+    first = trend_of((START, (row(5, 9),)))
     known = with_times({"g": first}, {Spot("t", 0, 5): Written(5, round((START - 60) * 1000))})["g"]
-    later = look_again(known, GroupLag((row(5, 19),)), START + 10)
+    later = trend_after(known, GroupLag((row(5, 19),)), START + 10)
     assert later.longest_behind == Behind(70.0)
-    moved = look_again(later, GroupLag((row(12, 19),)), START + 12)
+    moved = trend_after(later, GroupLag((row(12, 19),)), START + 12)
     assert moved.longest_behind.seconds == pytest.approx(12 - 10 * 4 / 10, abs=0.5)
     assert not moved.written
-    caught_up = look_again(moved, GroupLag((row(19, 19),)), START + 14)
+    caught_up = trend_after(moved, GroupLag((row(19, 19),)), START + 14)
     assert caught_up.longest_behind == NOT_BEHIND
 
 
-def test_nothing_is_kept_of_who_has_read_everything_but_the_last_look() -> None:
-    well = looked_at((START, (row(9, 9),)), (START + 5, (row(9, 9),)))
+def test_nothing_is_kept_of_who_has_read_everything_but_the_last_poll() -> None:
+    well = trend_of((START, (row(9, 9),)), (START + 5, (row(9, 9),)))
     assert not well.seen
     assert well.longest_behind == NOT_BEHIND
-    later = look_again(well, GroupLag((row(9, 19),)), START + 15)
+    later = trend_after(well, GroupLag((row(9, 19),)), START + 15)
     # Ten records came in ten seconds, and the first of them is what is read next.
     assert later.longest_behind == Behind(pytest.approx(9.0))  # type: ignore[arg-type]
-    assert not look_again(later, GroupLag((row(19, 19),)), START + 20).seen
+    assert not trend_after(later, GroupLag((row(19, 19),)), START + 20).seen

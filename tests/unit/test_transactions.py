@@ -53,8 +53,8 @@ transactions = st.builds(
 
 
 @st.composite
-def looks(draw: st.DrawFn) -> tuple[OpenTransaction, Transactions]:
-    """A look with one open transaction."""
+def polled(draw: st.DrawFn) -> tuple[OpenTransaction, Transactions]:
+    """A poll with one open transaction."""
     found = draw(st.lists(transactions, max_size=3, unique_by=(lambda each: each.id, lambda each: each.producer_id)))
     open_ = OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
     return open_, Transactions(
@@ -75,9 +75,9 @@ def as_kafka_finds(each: OpenTransaction, seen: Transactions) -> bool:
     return not ours or each.place not in (ours[0].partitions or frozenset())
 
 
-@given(looks())
-def test_what_hangs_here_hangs_for_kafkas_command_too(look: tuple[OpenTransaction, Transactions]) -> None:
-    each, seen = look
+@given(polled())
+def test_what_hangs_here_hangs_for_kafkas_command_too(case: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = case
     hangs = verdict(each, seen).standing is Standing.HANGS
     assert not hangs or as_kafka_finds(each, seen)
     sure = each.confirmed and not seen.gaps and all(t.partitions is not None for t in seen.transactions.values())
@@ -85,11 +85,11 @@ def test_what_hangs_here_hangs_for_kafkas_command_too(look: tuple[OpenTransactio
         assert hangs is as_kafka_finds(each, seen), "where all is seen, both say the same"
 
 
-@given(looks(), st.integers(0, 10 * MAX))
+@given(polled(), st.integers(0, 10 * MAX))
 def test_what_a_coordinator_will_end_never_hangs_however_old(
-    look: tuple[OpenTransaction, Transactions], later: int
+    case: tuple[OpenTransaction, Transactions], later: int
 ) -> None:
-    each, seen = look
+    each, seen = case
     kept = Transaction("kept", each.producer.id, "Ongoing", 1, 0, MAX, NOW - MAX, frozenset({PLACE}))
     others = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
     seen = replace(seen, transactions={**others, "kept": kept}, at_ms=NOW + later)
@@ -99,9 +99,9 @@ def test_what_a_coordinator_will_end_never_hangs_however_old(
     assert found.transactional_id == "kept"
 
 
-@given(looks())
-def test_what_is_unseen_is_possible_at_most(look: tuple[OpenTransaction, Transactions]) -> None:
-    each, seen = look
+@given(polled())
+def test_what_is_unseen_is_possible_at_most(case: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = case
     unknown = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
     hidden = replace(seen, transactions=unknown, gaps=(GAP,))
     found = verdict(each, hidden)
@@ -112,9 +112,9 @@ def test_what_is_unseen_is_possible_at_most(look: tuple[OpenTransaction, Transac
     assert moved.standing is not Standing.HANGS
 
 
-@given(looks())
-def test_only_what_hangs_is_staged(look: tuple[OpenTransaction, Transactions]) -> None:
-    each, seen = look
+@given(polled())
+def test_only_what_hangs_is_staged(case: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = case
     snapshot = Snapshot(transactions={PLACE: seen})
     edit = EndTransaction(*PLACE, each.producer.id)
     report = stage(EMPTY, [edit], snapshot)
@@ -143,11 +143,11 @@ def test_what_was_not_looked_at_is_refused_and_says_why() -> None:
     assert row.word == "can't be known"
 
 
-@given(looks(), st.integers(30, 120))
+@given(polled(), st.integers(30, 120))
 def test_a_row_for_each_open_transaction_and_its_details_fit(
-    look: tuple[OpenTransaction, Transactions], width: int
+    case: tuple[OpenTransaction, Transactions], width: int
 ) -> None:
-    each, seen = look
+    each, seen = case
     rows = transaction_rows(Snapshot(transactions={PLACE: seen}))
     mine = [row for row in rows if row.start_offset >= 0]
     assert [(row.place, row.producer_id) for row in mine] == [(PLACE, each.producer.id)]
@@ -157,8 +157,8 @@ def test_a_row_for_each_open_transaction_and_its_details_fit(
             assert len(plain(line)) <= max(width, 42)
 
 
-def test_a_partition_is_judged_by_the_look_that_it_was_in() -> None:
-    """A later look at another partition saw the coordinators at another time."""
+def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
+    """A later poll of another partition saw the coordinators at another time."""
     each = OpenTransaction(*PLACE, Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True)
     known = Transaction("a", 1, "Ongoing", 1, 0, MAX, NOW - 1000, frozenset({PLACE}))
     first = Transactions({PLACE: StableOffsets(7, 9)}, (each,), {"a": known}, at_ms=NOW)

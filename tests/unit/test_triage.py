@@ -1,4 +1,4 @@
-"""Causes by their evidence: a small cluster with one trouble each, looked at again and again."""
+"""Causes by their evidence: a small cluster with one trouble each, polled again and again."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from console.model.codes import AclOperation, AclResourceType, ConfigSource, Pat
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, Failure
-from console.model.metadata_views import Views, look_at_view
-from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, look_at_logs
+from console.model.metadata_views import Views, views_after
+from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
@@ -50,7 +50,7 @@ from console.triage.cause import Certainty, Next
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
-from console.triage.symptoms import WORK, Look, Subject
+from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
@@ -111,13 +111,13 @@ def watched(
     """The observations of a cluster that is well at first, and then as `change` makes it at each tick."""
     base = before or healthy()
     trends = trends_after({}, base.lags, START)
-    observations = begin(Look(START, replace(base, lag_trends=trends), facts=facts(0)))
+    observations = begin(Poll(START, replace(base, lag_trends=trends), facts=facts(0)))
     for tick in range(1, ticks + 1):
         at = START + tick * TICK
         snapshot = change(fresh(base, tick), tick)
         trends = trends_after(trends, snapshot.lags, at)
         observations = after(
-            observations, Look(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick))
+            observations, Poll(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick))
         )
     return observations
 
@@ -252,7 +252,7 @@ def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
     observations = ObservedLogs()
     for each in range(tick + 1):
         state = states[max(at for at in states if at <= each)]
-        observations = look_at_logs(observations, {("orders", 0): state}, (START + each * TICK).timestamp())
+        observations = logs_after(observations, {("orders", 0): state}, (START + each * TICK).timestamp())
     return observations
 
 
@@ -281,7 +281,7 @@ DAY_MS = 24 * 3_600_000
 
 
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
-    """The last of the ISR goes; two looks later another replica leads."""
+    """The last of the ISR goes; two polls later another replica leads."""
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     lonely = first._replace(isr=(9,), leader=9, replicas=(9, 2, 3), leader_epoch=4)
@@ -315,7 +315,7 @@ def _old_leaders(tick: int) -> Facts:
     for each in range(tick + 1):
         for broker in (1, 2, 3):
             answer = TopicListing({"orders": old if broker == 2 else topic})
-            views = look_at_view(views, broker, [topic], answer, (START + each * TICK).timestamp())
+            views = views_after(views, broker, [topic], answer, (START + each * TICK).timestamp())
     return Facts(views=views)
 
 
@@ -366,7 +366,7 @@ def _whole_logs(tick: int) -> Facts:
     observations = ObservedLogs()
     for each in range(tick + 1):
         found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-        observations = look_at_logs(observations, found, (START + each * TICK).timestamp())
+        observations = logs_after(observations, found, (START + each * TICK).timestamp())
     return Facts(observations)
 
 
@@ -384,10 +384,10 @@ def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
 def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
     """Each partition of the topic grows by 200 KiB a second, the one at 0 by so many times that."""
     rates = Rates()
-    for look in range(tick + 1):
-        sizes = [ReplicaSize("orders", n, look * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)]
+    for poll in range(tick + 1):
+        sizes = [ReplicaSize("orders", n, poll * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)]
         dirs = {broker: (LogDir("/data", ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
-        rates = with_dirs(rates, snapshot.topics, dirs, START + look * TICK)
+        rates = with_dirs(rates, snapshot.topics, dirs, START + poll * TICK)
     return replace(snapshot, rates=rates)
 
 
@@ -618,7 +618,7 @@ def test_a_transaction_that_its_coordinator_ends_is_no_trouble() -> None:
 
 
 def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
-    """Two looks in a row have to see it; and where ids may be hidden it is possible at most."""
+    """Two polls in a row have to see it; and where ids may be hidden it is possible at most."""
     young = LATE._replace(producer=replace(LATE.producer, last_timestamp=now_ms(0)))
 
     def facts(tick: int, gaps: tuple[Failure, ...] = (), *, again: bool = True) -> Facts:
@@ -633,7 +633,7 @@ def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
 
 
 def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
-    """The ISR grew and its leader left between two looks, on a topic that refuses unclean elections."""
+    """The ISR grew and its leader left between two polls, on a topic that refuses unclean elections."""
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
         topic = snapshot.topics["orders"]
@@ -676,17 +676,17 @@ def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
     topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     at = START.timestamp()
-    views = look_at_view(Views(), 2, [topic], TopicListing({"orders": old}), at)
+    views = views_after(Views(), 2, [topic], TopicListing({"orders": old}), at)
     assert [each.known for each in views.late[2]] == [6]
-    views = look_at_view(views, 2, [topic], TopicListing({"orders": topic}), at + 60)
+    views = views_after(views, 2, [topic], TopicListing({"orders": topic}), at + 60)
     assert views.behind(0) == {}
-    newer = look_at_view(Views(), 1, [old], TopicListing({"orders": topic}), at)
+    newer = views_after(Views(), 1, [old], TopicListing({"orders": topic}), at)
     assert newer.behind(0) == {}
-    assert look_at_view(newer, 2, [old], TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
+    assert views_after(newer, 2, [old], TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
     deleted = TopicListing({}, {"orders": Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")})
-    assert look_at_view(Views(), 2, [topic], deleted, at).late[2] == ()
+    assert views_after(Views(), 2, [topic], deleted, at).late[2] == ()
     again = replace(topic, topic_id="another")
-    assert look_at_view(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
+    assert views_after(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
 
 
 def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
@@ -811,7 +811,7 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
     observations = watched(lambda s, t: without_broker(s, [3]) if t >= 4 else s)
     (only,) = diagnose(observations).causes
     assert only.claim.since == START + 4 * TICK
-    at_first = begin(Look(START, without_broker(healthy(), [3])))
+    at_first = begin(Poll(START, without_broker(healthy(), [3])))
     (known,) = diagnose(at_first).causes
     assert known.claim.since is None
 
@@ -820,11 +820,11 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None
     second = timedelta(seconds=1)
     base = healthy()
     fenced = without_broker(base, [3])
-    observations = begin(Look(START, base))
+    observations = begin(Poll(START, base))
     seen = []
     for n in range(1, 12):
         refusing = frozenset({3}) if 2 <= n < 8 else frozenset[int]()
-        observations = after(observations, Look(START + n * second, fenced if n >= 8 else base, refusing, refusing))
+        observations = after(observations, Poll(START + n * second, fenced if n >= 8 else base, refusing, refusing))
         seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(observations).causes])
     began = START + 2 * second
     assert seen[0] == []
@@ -835,9 +835,9 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None
 def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
     """A listener that refuses us says nothing of a broker whose heartbeats arrive."""
     base, refusing = healthy(), frozenset({3})
-    observations = begin(Look(START, base, refusing, refusing))
+    observations = begin(Poll(START, base, refusing, refusing))
     for n in range(1, 8):
-        observations = after(observations, Look(START + n * TICK, base, refusing, refusing))
+        observations = after(observations, Poll(START + n * TICK, base, refusing, refusing))
     (cause,) = diagnose(observations).causes
     assert (cause.claim.cause, cause.claim.certainty.value) == ("broker-unresponsive", "possible")
     assert "refuses connections" in cause.claim.evidence[0].fact
@@ -845,7 +845,7 @@ def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
 
 def test_a_clock_that_is_set_back_begins_anew() -> None:
     observations = watched(_flapping)
-    again = after(observations, Look(START - timedelta(hours=1), healthy()))
+    again = after(observations, Poll(START - timedelta(hours=1), healthy()))
     assert again.began == START - timedelta(hours=1)
     assert diagnose(again).is_healthy
 

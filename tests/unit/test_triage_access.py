@@ -15,7 +15,7 @@ from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
 from console.model.authorizer import pattern_of, patterns_on, within_whole
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
@@ -23,11 +23,11 @@ from console.triage.cause import Certainty, Claim
 from console.triage.diagnosis import diagnose
 from console.triage.facts import AclKey, Author, Facts
 from console.triage.past import DENY, NOTHING, past_after
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
-"""The look that sees the change."""
+"""The poll that sees the change."""
 
 
 def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
@@ -53,7 +53,7 @@ def seen(
     ticks: int = 16,
     authors: Mapping[AclKey, Author] = MappingProxyType({}),
 ) -> list[Claim]:
-    """What is named where ACLs change at a look, and a topic is written to until then, or on."""
+    """What is named where ACLs change at a poll, and a topic is written to until then, or on."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -64,7 +64,7 @@ def seen(
         logs = ObservedLogs()
         for each in range(tick + 1):
             end = 100 + 10 * (min(each, WHEN) if stops else each)
-            logs = look_at_logs(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
+            logs = logs_after(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
         return Facts(logs, acl_authors=authors)
 
     first = replace(healthy(), acls=tuple(sorted(before)), read_at={**healthy().read_at, "acls": START})
@@ -146,7 +146,7 @@ def test_a_reader_that_stops_after_it_stands_beside_its_change(taken: Acl, *, is
 
 
 def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
-    """What is said of rights where a reader stops at the look that sees the change."""
+    """What is said of rights where a reader stops at the poll that sees the change."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -242,9 +242,9 @@ def test_only_what_differs_is_compared(one: frozenset[Acl], other: frozenset[Acl
 @given(st.frozensets(_ACLS), st.frozensets(_ACLS))
 def test_what_a_change_takes_is_what_no_other_acl_says(one: frozenset[Acl], other: frozenset[Acl]) -> None:
     """By a comparison with each of the others, which is too much where there are thousands."""
-    look = Look(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
-    later = Look(START + TICK, replace(look.snapshot, acls=tuple(sorted(other))))
-    for each in past_after(NOTHING, look, later).access:
+    poll = Poll(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
+    later = Poll(START + TICK, replace(poll.snapshot, acls=tuple(sorted(other))))
+    for each in past_after(NOTHING, poll, later).access:
         others = one if each.added else other
         said = any(
             known.permission == each.acl.permission and within_whole(each.acl, known, ranges=False) for known in others
@@ -268,16 +268,16 @@ def test_of_many_only_those_on_the_same_resource_are_looked_at(monkeypatch: pyte
         return within_whole(mine, known, ranges=ranges)
 
     monkeypatch.setattr(past, "within_whole", within)
-    look = Look(START, replace(healthy(), acls=many, read_at={**healthy().read_at, "acls": START}))
-    same = Look(START + TICK, replace(look.snapshot, acls=tuple(each._replace() for each in many)))
-    assert not past_after(NOTHING, look, same).access
-    fewer = Look(START + TICK, replace(look.snapshot, acls=(*many[:7_000], *many[7_001:])))
-    (only,) = past_after(NOTHING, look, fewer).access
+    poll = Poll(START, replace(healthy(), acls=many, read_at={**healthy().read_at, "acls": START}))
+    same = Poll(START + TICK, replace(poll.snapshot, acls=tuple(each._replace() for each in many)))
+    assert not past_after(NOTHING, poll, same).access
+    fewer = Poll(START + TICK, replace(poll.snapshot, acls=(*many[:7_000], *many[7_001:])))
+    (only,) = past_after(NOTHING, poll, fewer).access
     assert (only.acl, only.takes) == (many[7_000], True)
     assert not compared
     another = many[7_000]._replace(operation=AclOperation.parse("ALL"))
-    with_it = Look(START, replace(look.snapshot, acls=tuple(sorted((*many, another)))))
-    without = Look(START + TICK, replace(look.snapshot, acls=tuple(sorted({*many, another} - {many[7_000]}))))
+    with_it = Poll(START, replace(poll.snapshot, acls=tuple(sorted((*many, another)))))
+    without = Poll(START + TICK, replace(poll.snapshot, acls=tuple(sorted({*many, another} - {many[7_000]}))))
     (only,) = past_after(NOTHING, with_it, without).access
     assert not only.takes
     assert compared == {"topic-07000": 1}

@@ -15,7 +15,7 @@ from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import Poll, Subject
 from tests.unit.test_triage import (
     AT_0,
     BROKER,
@@ -47,7 +47,7 @@ def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) ->
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
-    """The broker goes with the second look, 5 s apart; 20 s later the lag still grows."""
+    """The broker goes with the second poll, 5 s apart; 20 s later the lag still grows."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
@@ -59,7 +59,7 @@ def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, i
     assert not verdict.unexplained
 
 
-def test_a_broker_that_was_away_from_the_first_look_holds_back_no_lag() -> None:
+def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return without_broker(moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), [3])
 
@@ -70,7 +70,7 @@ def test_a_broker_that_was_away_from_the_first_look_holds_back_no_lag() -> None:
 
 @pytest.mark.parametrize(("ticks", "certainty"), [(6, Certainty.POSSIBLE), (70, Certainty.LIKELY)])
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certainty) -> None:
-    """It is away for two looks and out of the ISRs from then on; a look every 5 s."""
+    """It is away for two polls and out of the ISRs from then on; a poll every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = without_broker(snapshot, [3])
@@ -86,22 +86,22 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certa
     assert found["replication-broken"].certainty is certainty
 
 
-@pytest.mark.parametrize(("a_look", "is_named"), [(2, False), (20, True)])
-def test_a_trend_of_a_disk_is_believed_for_a_while(a_look: int, *, is_named: bool) -> None:
-    """A look every 5 s: at 2 bytes a look there is more than half an hour left, after 40 s."""
+@pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
+def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
+    """A poll every 5 s: at 2 bytes a poll there is more than half an hour left, after 40 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        shrunk = LogDir("/data", ReplicaSizes(), 1_000, 900 - a_look * tick)
+        shrunk = LogDir("/data", ReplicaSizes(), 1_000, 900 - a_poll * tick)
         return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (shrunk,)})
 
     found = named(diagnose(watched(change)))
     assert found == ({("disk-filling", Subject(broker=2, dir="/data"))} if is_named else set())
 
 
-@pytest.mark.parametrize(("a_look", "is_named"), [(0, True), (10, False)])
-def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_look: int, *, is_named: bool) -> None:
+@pytest.mark.parametrize(("a_poll", "is_named"), [(0, True), (10, False)])
+def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is_named: bool) -> None:
     """One that moves was read a moment after the end."""
-    verdict = diagnose(watched(lambda s, t: moved(s, {0: (500 + a_look * t, 490 + a_look * t)})))
+    verdict = diagnose(watched(lambda s, t: moved(s, {0: (500 + a_poll * t, 490 + a_poll * t)})))
     assert (("offsets-out-of-range", AT_0) in named(verdict)) is is_named
     assert verdict.is_healthy is not is_named
 
@@ -116,13 +116,13 @@ def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: in
     for away in ((2, 3), (3,)):
         late = {**healthy().read_at, "cluster": START + timedelta(seconds=seconds)}
         known = replace(healthy(), read_at=late)
-        look = Look(
+        poll = Poll(
             START + timedelta(seconds=seconds),
             without_broker(known, away) if state == "fenced" else known,
             frozenset(away) if state != "fenced" else frozenset(),
             frozenset(away) if state == "refusing" else frozenset(),
         )
-        observations = after(begin(Look(START - timedelta(seconds=1), healthy())), look)
+        observations = after(begin(Poll(START - timedelta(seconds=1), healthy())), poll)
         assert (("quorum-lost", Subject()) in named(diagnose(observations))) is (is_lost and away == (2, 3))
 
 
@@ -138,8 +138,8 @@ def test_what_does_not_answer_rules_nothing_out(
 ) -> None:
     """An active controller that led when it was described; brokers that are fenced, and asked no more."""
     known = without_broker(healthy(), fenced) if fenced else healthy()
-    look = Look(START, known, frozenset(silent), frozenset())
-    reasons = [each.why for each in diagnose(after(begin(Look(START, healthy())), look)).ruled_out]
+    poll = Poll(START, known, frozenset(silent), frozenset())
+    reasons = [each.why for each in diagnose(after(begin(Poll(START, healthy())), poll)).ruled_out]
     assert {text for text in (LEADS, ALL, OTHERS) for why in reasons if why.startswith(text)} == said
 
 
@@ -203,7 +203,7 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
     ids=["a deployment", "for 30 s", "for 25 s", "half the time", "it is over"],
 )
 def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ticks: int, *, is_named: bool) -> None:
-    """A look every 5 s."""
+    """A poll every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
@@ -305,7 +305,7 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])
 def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: bool) -> None:
-    """The last commit is of the look in which the lag grew first; until it is late, it may have been the last one."""
+    """The last commit is of the poll in which the lag grew first; until it is late, it may have been the last one."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         committed = 100 + 50 * min(tick, 4) + (5 * (tick - 4) if commits and tick > 4 else 0)
@@ -318,7 +318,7 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
 
 @pytest.mark.parametrize(("read", "grows"), [(97, False), (80, True)])
 def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool) -> None:
-    """A hundred records a look are written."""
+    """A hundred records a poll are written."""
     verdict = diagnose(watched(lambda s, t: moved(s, {0: (100 + read * t, 100 + 100 * t)})))
     assert (("consumer-slow", Subject(group="billing")) in named(verdict)) is grows
     assert verdict.is_healthy is not grows
@@ -326,7 +326,7 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
 def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
-    """It committed at each look, every 5 s, up to this one of eight; its members are gone since the fifth: a program
+    """It committed at each poll, every 5 s, up to this one of eight; its members are gone since the fifth: a program
     may commit without being one."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -352,7 +352,7 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Each broker in turn is away for two looks, and the quorum elects when it goes."""
+    """Each broker in turn is away for two polls, and the quorum elects when it goes."""
     assert snapshot.quorum is not None
     epoch = 7 + (tick + 2) // 4
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
@@ -407,7 +407,7 @@ def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
 
 
 def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
-    """Records come within some looks, of a second each, faster than they are read; it is said, and alarms nobody."""
+    """Records come within some polls, of a second each, faster than they are read; it is said, and alarms nobody."""
     second = timedelta(seconds=1)
     written = [50 * tick for tick in range(12)]
     written += [written[-1] + 1_000 * burst for burst in (1, 2, 3)] + [written[-1] + 3_000] * 20
@@ -417,8 +417,8 @@ def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
         at = START + tick * second
         snapshot = moved(fresh(healthy(), tick), {0: (min(end, offset), end)})
         trends = trends_after(trends, snapshot.lags, at)
-        look = Look(at, replace(snapshot, lag_trends=trends))
-        observations = begin(look) if observations is None else after(observations, look)
+        poll = Poll(at, replace(snapshot, lag_trends=trends))
+        observations = begin(poll) if observations is None else after(observations, poll)
         verdict = diagnose(observations)
         assert verdict.is_healthy, (tick, named(verdict))
         told |= named(verdict)

@@ -11,10 +11,10 @@ from console.model.cluster import Broker, ClusterInfo, Quorum, QuorumReplica
 from console.model.codes import STATIC_BROKER_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigListing, ConfigSet, broker_resource
 from console.model.snapshot import Snapshot, asking_quorum, with_cluster, with_configs, with_quorum
-from console.present.triage import healthy_text, looking_text
+from console.present.triage import healthy_text, polling_text
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import Poll, Subject
 
 START = datetime(2026, 1, 1, 3, tzinfo=UTC)
 TICK = timedelta(seconds=5)
@@ -53,8 +53,8 @@ def seen(
 
 def verdict(known: Snapshot, silent: tuple[int, ...] = (), *, refuse: bool = True) -> Verdict:
     refusing = frozenset(silent) if refuse else frozenset()
-    observations = begin(Look(START, known, frozenset(silent), refusing))
-    observations = after(observations, Look(START + TICK, known, frozenset(silent), refusing))
+    observations = begin(Poll(START, known, frozenset(silent), refusing))
+    observations = after(observations, Poll(START + TICK, known, frozenset(silent), refusing))
     return diagnose(observations)
 
 
@@ -172,6 +172,6 @@ def test_nothing_is_ruled_out_that_controllers_do_not_know() -> None:
 
 def test_what_is_well_names_what_was_looked_at() -> None:
     known = seen(START, {1: 0.1})
-    assert healthy_text(begin(Look(START, known))) == "healthy: 3 controllers and the quorum were looked at"
-    assert looking_text(known) == "3 controllers; looking at what stands still…"
+    assert healthy_text(begin(Poll(START, known))) == "healthy: 3 controllers and the quorum were looked at"
+    assert polling_text(known) == "3 controllers; looking at what stands still…"
     assert replace(known, quorum=None).quorum is None

@@ -15,9 +15,9 @@ from console.model.cluster import (
     CommittedOffset,
     Group,
     GroupLag,
-    GroupLooks,
     GroupMember,
     GroupOffset,
+    GroupPolls,
     LogDir,
     LogRange,
     Partition,
@@ -28,13 +28,13 @@ from console.model.cluster import (
 )
 from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
-from console.model.lag_trend import look_again
-from console.model.snapshot import Snapshot, with_group_looks, with_groups
+from console.model.lag_trend import trend_after
+from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.readers import left_behind
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.unit.test_triage import START, TICK, healthy, watched
 
@@ -84,7 +84,7 @@ def test_three_hundred_groups_that_nobody_is_in_are_told_once() -> None:
     lines = list(text_lines(verdict, 40))
     assert lines[0] == "healthy: no trouble in 40 seconds"
     assert len(lines) < 12
-    assert not troubles(Look(START, base)).groups
+    assert not troubles(Poll(START, base)).groups
 
 
 def test_the_one_that_has_a_member_stands_before_all_of_them() -> None:
@@ -152,8 +152,8 @@ def test_a_listing_without_states_says_nothing_of_members() -> None:
     described = {"busy": Group("busy", "Stable", "classic"), "idle": Group("idle", "Empty", "classic")}
     first = with_groups(Snapshot(), nothing, whole=True, at=START)
     assert not first.had_members
-    looks = GroupLooks(described, {})
-    seen = with_group_looks(first, looks, {}, START)
+    polls = GroupPolls(described, {})
+    seen = with_group_polls(first, polls, {}, START)
     assert seen.had_members == frozenset({"busy"})
     again = with_groups(seen, nothing, whole=True, at=START + TICK)
     assert (again.groups, again.had_members) == (described, seen.had_members)
@@ -248,12 +248,12 @@ def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12))
-def test_what_was_read_once_is_read_for_ever(looks: list[tuple[int, bool]]) -> None:
+def test_what_was_read_once_is_read_for_ever(polls: list[tuple[int, bool]]) -> None:
     """Whatever comes after a member, or a commit that moved within the log."""
     trend, seen, before = None, False, None
-    for number, (committed, member) in enumerate(looks):
+    for number, (committed, member) in enumerate(polls):
         row = PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
-        trend = look_again(trend, GroupLag((row,)), float(number))
+        trend = trend_after(trend, GroupLag((row,)), float(number))
         seen |= member or (before is not None and committed != before and committed <= 20)
         before = committed
         assert trend.standing["orders", 0].read is seen

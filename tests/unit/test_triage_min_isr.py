@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.config import topic_resource
-from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim, Severity
 from console.triage.diagnosis import Verdict, diagnose
@@ -22,7 +22,7 @@ def written(until: int, tick: int) -> Facts:
     observations = ObservedLogs()
     for each in range(tick + 1):
         end = 100 + 7 * min(each, until)
-        observations = look_at_logs(
+        observations = logs_after(
             observations, {("orders", 3): LogOffsets(0, end, end)}, (START + each * TICK).timestamp()
         )
     return Facts(observations)

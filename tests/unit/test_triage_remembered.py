@@ -14,14 +14,14 @@ from console.model.snapshot import Snapshot, trends_after
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
 NAMES = ("billing", "search", "mail")
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 3))))
-def test_each_part_has_its_own_result_and_is_worked_out_where_it_changed(looks: list[dict[str, int]]) -> None:
+def test_each_part_has_its_own_result_and_is_worked_out_where_it_changed(polls: list[dict[str, int]]) -> None:
     asked: list[int] = []
 
     def double(value: int) -> int:
@@ -30,11 +30,11 @@ def test_each_part_has_its_own_result_and_is_worked_out_where_it_changed(looks: 
 
     each = RememberedEach[str, int](double)
     before: dict[str, int] = {}
-    for look in looks:
+    for poll in polls:
         asked.clear()
-        assert each.of((name, (value,)) for name, value in look.items()) == [2 * value for value in look.values()]
-        assert asked == [value for name, value in look.items() if before.get(name) != value]
-        before = look
+        assert each.of((name, (value,)) for name, value in poll.items()) == [2 * value for value in poll.values()]
+        assert asked == [value for name, value in poll.items() if before.get(name) != value]
+        before = poll
 
 
 def test_a_call_is_remembered_by_identity_and_sets_by_what_is_in_them() -> None:
@@ -50,22 +50,22 @@ def test_a_call_is_remembered_by_identity_and_sets_by_what_is_in_them() -> None:
     assert [count(list(first), frozenset({1000})), count(first, frozenset({1001}))] == [2, 3]
 
 
-# A group's look: how much its commit and its end went on, and whether it has members.
+# A group's poll: how much its commit and its end went on, and whether it has members.
 STEP = st.tuples(st.sampled_from((0, 1, 40)), st.sampled_from((0, 50)), st.sampled_from(("Stable", "Empty")))
-LOOK = st.tuples(st.dictionaries(st.sampled_from(NAMES), STEP), st.sets(st.integers(0, 5)), st.booleans())
+POLL = st.tuples(st.dictionaries(st.sampled_from(NAMES), STEP), st.sets(st.integers(0, 5)), st.booleans())
 
 
 def _verdicts(*clusters: Sequence[tuple[dict[str, tuple[int, int, str]], set[int], bool]]) -> list[list[Verdict]]:
-    """The verdicts of clusters that are looked at in turn, look by look."""
+    """The verdicts of clusters that are polled in turn, poll by poll."""
     bases = [_cluster() for _ in clusters]
-    observed = [begin(Look(START, base)) for base in bases]
+    observed = [begin(Poll(START, base)) for base in bases]
     found: list[list[Verdict]] = [[] for _ in clusters]
     for tick in range(1, max(map(len, clusters)) + 1):
         at = START + tick * TICK
-        for place, looks in enumerate(clusters):
-            if tick <= len(looks):
-                bases[place] = _changed(bases[place], *looks[tick - 1], at - START)
-                observed[place] = after(observed[place], Look(at, fresh(bases[place], tick)))
+        for place, polls in enumerate(clusters):
+            if tick <= len(polls):
+                bases[place] = _changed(bases[place], *polls[tick - 1], at - START)
+                observed[place] = after(observed[place], Poll(at, fresh(bases[place], tick)))
                 found[place].append(diagnose(observed[place]))
     return found
 
@@ -101,8 +101,8 @@ def _changed(
     )
 
 
-@given(st.lists(LOOK, max_size=8), st.lists(LOOK, max_size=8))
-def test_clusters_that_are_looked_at_in_turn_have_the_verdicts_that_each_has_alone(
+@given(st.lists(POLL, max_size=8), st.lists(POLL, max_size=8))
+def test_clusters_that_are_polled_in_turn_have_the_verdicts_that_each_has_alone(
     one: list[tuple[dict[str, tuple[int, int, str]], set[int], bool]],
     other: list[tuple[dict[str, tuple[int, int, str]], set[int], bool]],
 ) -> None:

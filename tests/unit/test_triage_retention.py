@@ -29,7 +29,7 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 from tests.unit.test_triage import DAY_MS, START, TICK, _unclean, fresh, healthy, logs_at, watched
 
 TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
@@ -70,15 +70,15 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
 def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Observations:
     """The observations of a cluster with the settings of the last of these ticks, and so the log of orders/0."""
 
-    def look(tick: int) -> Look:
+    def poll(tick: int) -> Poll:
         own = states[max(at for at in states if at <= tick)]
         facts = Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
         known, at = configured(fresh(healthy(), tick), own), START + tick * TICK
-        return Look(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
+        return Poll(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
 
-    observations = begin(look(0))
+    observations = begin(poll(0))
     for tick in range(1, ticks + 1):
-        observations = after(observations, look(tick))
+        observations = after(observations, poll(tick))
     return observations
 
 
@@ -235,15 +235,15 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
     base, cut = configured(healthy(), {}), configured(healthy(), {CLUSTER_DEFAULT: {"log.retention.ms": "1"}})
     minute = dict.fromkeys(base.configs, START)
 
-    def look(tick: int, configs: Snapshot) -> Look:
+    def poll(tick: int, configs: Snapshot) -> Poll:
         at = START + tick * TICK
         read_at = {**configs.read_at, "configs": at}
         known = replace(fresh(configs, tick), configs_at=minute, read_at=read_at)
-        return Look(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
+        return Poll(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
 
-    observations = begin(look(0, base))
+    observations = begin(poll(0, base))
     for tick in range(1, 9):
-        observations = after(observations, look(tick, cut if tick >= 6 else base))
+        observations = after(observations, poll(tick, cut if tick >= 6 else base))
     ((_, severity, staged),) = deletions(diagnose(observations))
     assert (severity, staged) == (Severity.HIGH, ["unset broker <default> log.retention.ms"])
 

@@ -13,7 +13,7 @@ from console.model.snapshot import Snapshot
 from console.triage.causes.tokens import PERIOD_KEY
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import Poll, Subject
 
 AT = datetime(2027, 3, 1, 3, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -38,7 +38,7 @@ def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tup
         snapshot = Snapshot(
             cluster=snapshot.cluster, tokens=snapshot.tokens, configs={broker_resource(1): ConfigSet((entry,))}
         )
-    found = diagnose(begin(Look(AT, snapshot))).causes
+    found = diagnose(begin(Poll(AT, snapshot))).causes
     return [(each.claim.cause, each.claim.severity, each.claim.title) for each in found]
 
 
@@ -94,7 +94,7 @@ def test_what_to_do_about_it() -> None:
     tokens = [token(23 * HOUR, HOUR / 2, id=f"t{number}") for number in range(3)]
     over = token(6.9 * DAY, 2.4 * HOUR, id="u")
     snapshot = Snapshot(cluster=ClusterInfo("c", 1, ()), tokens={each.id: each for each in (*tokens, over)})
-    (found,) = diagnose(begin(Look(AT, snapshot))).causes
+    (found,) = diagnose(begin(Poll(AT, snapshot))).causes
     claim = found.claim
     assert claim.subject == Subject(entity="User:alice")
     assert claim.title == "4 tokens of User:alice end in 30 min, and are not renewed"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from console.model.cluster import Group, GroupLag, Partition, PartitionLag, Topic
 from console.model.coordinators import OFFSETS, java_hash, partition_of
 from console.model.numbers import time_of_day
-from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Claim, Severity
@@ -30,11 +30,11 @@ def claims(verdict: Verdict, cause: str) -> list[Claim]:
 def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
-    """A transaction of five minutes' timeout that began at the first look, its last record at a tick."""
+    """A transaction of five minutes' timeout that began at the first poll, its last record at a tick."""
     logs = ObservedLogs()
     for each in range(tick + 1):
         at = (START + each * TICK).timestamp()
-        logs = look_at_logs(logs, {place: LogOffsets(0, stable, 110 + 50 * each)}, at)
+        logs = logs_after(logs, {place: LogOffsets(0, stable, 110 + 50 * each)}, at)
     last = now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
     one = OpenTransaction(*place, Producer(77, 3, 9, last, 2, stable), confirmed=True)
     id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, 300_000, now_ms(0), frozenset({place}))
@@ -77,8 +77,8 @@ def test_a_commit_before_the_transaction_is_stuck() -> None:
     """It does not stand at the last stable offset."""
     verdict = diagnose(watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105)))
     (stuck,) = claims(verdict, "consumer-stuck")
-    look, skip = stuck.next
-    assert look.text == "look at the record: the committed one, or one of those after it in its batch"
+    poll, skip = stuck.next
+    assert poll.text == "look at the record: the committed one, or one of those after it in its batch"
     assert skip.command.startswith("skip group billing topic orders partition 0")
 
 
@@ -136,7 +136,7 @@ def test_many_transactions_at_work_are_one_line() -> None:
         logs = ObservedLogs()
         for each in range(tick + 1):
             at = (START + each * TICK).timestamp()
-            logs = look_at_logs(logs, {place: LogOffsets(0, 40, 100 + each) for place in places}, at)
+            logs = logs_after(logs, {place: LogOffsets(0, 40, 100 + each) for place in places}, at)
         last = now_ms(tick)
         open_ = tuple(
             OpenTransaction(*place, Producer(n, 0, 0, last, 0, 40), confirmed=True) for n, place in enumerate(places)
@@ -168,7 +168,7 @@ def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_tran
         logs = ObservedLogs()
         for each in range(tick + 1):
             found = {place: LogOffsets(0, 100, 110 + 50 * each) for place in places}
-            logs = look_at_logs(logs, found, (START + each * TICK).timestamp())
+            logs = logs_after(logs, found, (START + each * TICK).timestamp())
         producer = Producer(77, 3, 9, now_ms(tick), 2, 100)
         open_ = tuple(OpenTransaction(*place, producer, confirmed=True) for place in places)
         known = Transaction("tx", 77, "Ongoing", 1, 3, 300_000, now_ms(0), frozenset(places))

@@ -13,7 +13,7 @@ from console.model.cluster import Broker, ClusterInfo, Partition, Topic
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
-from console.triage.symptoms import MOVING, Look, symptoms
+from console.triage.symptoms import MOVING, Poll, symptoms
 from console.triage.trouble import Troubles, troubles
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -46,8 +46,8 @@ topics = st.builds(
 @given(st.lists(topics, max_size=3, unique_by=lambda topic: topic.name), st.sets(st.sampled_from(BROKERS)))
 def test_it_is_what_has_a_symptom(found: list[Topic], silent: set[int]) -> None:
     snapshot = cluster(*found)
-    seen = [each for each in symptoms(Look(AT, snapshot, frozenset(silent))) if each.name != MOVING]
-    trouble = troubles(Look(AT, snapshot, frozenset(silent)))
+    seen = [each for each in symptoms(Poll(AT, snapshot, frozenset(silent))) if each.name != MOVING]
+    trouble = troubles(Poll(AT, snapshot, frozenset(silent)))
     assert trouble.topics == {each.subject.topic for each in seen if each.subject.topic is not None}
     for topic in found:
         wrong = {p.number for p in topic.partitions if p.leader < 0 or p.under_replicated}
@@ -65,27 +65,27 @@ def of_brokers(key: Key) -> Snapshot:
 
 
 def test_a_broker_that_differs_from_all_others_is_odd() -> None:
-    odd = troubles(Look(AT, of_brokers(Key("num.io.threads", ("8", "8", "2"))))).configs
+    odd = troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "8", "2"))))).configs
     assert odd == {broker_resource(3): frozenset({"num.io.threads"})}
-    assert not troubles(Look(AT, of_brokers(Key("num.io.threads", ("8", "8", "8"))))).configs
-    assert not troubles(Look(AT, of_brokers(Key("num.io.threads", ("8", "4", "2"))))).configs
-    assert not troubles(Look(AT, of_brokers(Key("broker.rack", ("a", "a", "b"))))).configs
+    assert not troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "8", "8"))))).configs
+    assert not troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "4", "2"))))).configs
+    assert not troubles(Poll(AT, of_brokers(Key("broker.rack", ("a", "a", "b"))))).configs
 
 
 def test_a_throttle_that_an_operation_holds_is_not_odd() -> None:
     rate = "follower.replication.throttled.rate"
     entry = ConfigEntry(rate, "1000", DYNAMIC_BROKER_CONFIG)
     snapshot = replace(cluster(), configs={broker_resource(1): ConfigSet((entry,))})
-    assert troubles(Look(AT, snapshot)).configs == {broker_resource(1): frozenset({rate})}
+    assert troubles(Poll(AT, snapshot)).configs == {broker_resource(1): frozenset({rate})}
     held = frozenset({(broker_resource(1), rate)})
-    assert not troubles(Look(AT, snapshot, own_throttles=held)).configs
+    assert not troubles(Poll(AT, snapshot, own_throttles=held)).configs
 
 
 def test_a_min_isr_above_the_replication_is_odd_for_the_whole_topic() -> None:
     healthy = Topic("a", (Partition(0, 1, (1, 2), (1, 2)),))
     entry = ConfigEntry("min.insync.replicas", "3", DYNAMIC_TOPIC_CONFIG)
     snapshot = replace(cluster(healthy), configs={topic_resource("a"): ConfigSet((entry,))})
-    found = troubles(Look(AT, snapshot))
+    found = troubles(Poll(AT, snapshot))
     assert found.configs == {topic_resource("a"): frozenset({"min.insync.replicas"})}
     assert found.has_partition("a", 0)
-    assert troubles(Look(AT, cluster(healthy))) == Troubles()
+    assert troubles(Poll(AT, cluster(healthy))) == Troubles()

@@ -314,9 +314,9 @@ class ConfigsCommand(Struct):
 
 
 def _is_secret(key: str) -> bool:
-    from console.language.sensitive import looks_sensitive
+    from console.language.sensitive import seems_sensitive
 
-    return looks_sensitive(key) or key.startswith("SCRAM-")
+    return seems_sensitive(key) or key.startswith("SCRAM-")
 
 
 def _from_file(path: str) -> dict[str, str]:

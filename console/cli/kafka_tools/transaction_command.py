@@ -209,9 +209,9 @@ async def find_hanging(command: Running, client: Client, _context: Context) -> i
 
 
 async def _own_rule(command: Running, client: Client, places: Sequence[Place]) -> int:
-    from console.admin.transactions import look_at_transactions
+    from console.admin.transactions import poll_transactions
 
-    seen = await client.run(look_at_transactions, places)
+    seen = await client.run(poll_transactions, places)
     columns = ("Topic", "Partition", "ProducerId", "StartOffset", "Standing", "Why")
     rows = []
     for each in seen.open:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from console.language.sensitive import looks_sensitive, without_secrets
+from console.language.sensitive import seems_sensitive, without_secrets
 from console.model.numbers import Data, json_text
 from console.present.text import clean
 
@@ -73,10 +73,10 @@ def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> D
     if isinstance(data, Mapping):
         most = max(rows, FIELDS)
         _note(where, most, len(data), left_out)
-        secret = any(isinstance(name := data.get(each), str) and looks_sensitive(name) for each in _NAMES)
+        secret = any(isinstance(name := data.get(each), str) and seems_sensitive(name) for each in _NAMES)
         return {
             _cut(key, LONGEST_TEXT): _masked(value)
-            if looks_sensitive(key) or (secret and key in _VALUES)
+            if seems_sensitive(key) or (secret and key in _VALUES)
             else _shown(value, _inner(where, key), rows, left_out)
             for key, value in islice(data.items(), most)
         }

@@ -63,23 +63,23 @@ def run_mcp(options: argparse.Namespace) -> int:
         return USAGE
     import asyncio
 
-    from console.cli.mcp.looks import Looks
     from console.cli.mcp.proposing import Proposals
+    from console.cli.mcp.queries import Queries
     from console.cli.mcp.tools import Offer
 
     open_log_file()
     _quiet()
-    client = looking_client(context)
+    client = reading_client(context)
     try:
-        looks = Looks(client, context)
-        proposals = Proposals(looks, options.plans and options.plans.absolute(), connection_of(options, context))
-        asyncio.run(serve(Offer(looks, proposals)))
+        queries = Queries(client, context)
+        proposals = Proposals(queries, options.plans and options.plans.absolute(), connection_of(options, context))
+        asyncio.run(serve(Offer(queries, proposals)))
         return DONE
     finally:
         client.close()
 
 
-def looking_client(context: Context) -> AdminClient:
+def reading_client(context: Context) -> AdminClient:
     """Return a client whose link refuses to send a change, whatever the context allows; the caller closes it."""
     from msgspec.structs import replace
 

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.mcp.looks import Answered, Looks
+from console.cli.mcp.queries import Answered, Queries
 from console.language.errors import CommandError
 from console.language.grammar import parse
 from console.language.statements import EditStatement, QueryStatement, Statement
@@ -53,9 +53,9 @@ class NotProposed(Exception):
 class Proposals:
     """Makes plan files of statements, in one folder, which is chosen when the server starts."""
 
-    def __init__(self, looks: Looks, folder: Path | None, connection: Sequence[str]) -> None:
+    def __init__(self, queries: Queries, folder: Path | None, connection: Sequence[str]) -> None:
         """Write into a folder, None for one of kac's own. connection: the options of kac that name this cluster."""
-        self._looks = looks
+        self._queries = queries
         self._named = folder
         self._connection = tuple(connection)
         self._numbers = count(1)
@@ -76,9 +76,9 @@ class Proposals:
         from console.session.retention_reading import read_deletions
 
         statements = edits_of(text)
-        session = self._looks.session()
+        session = self._queries.session()
         await read_needs(session, needs_of_script(statements))
-        self._looks.pin(session.snapshot.cluster.cluster_id)
+        self._queries.pin(session.snapshot.cluster.cluster_id)
         plan, not_needed = await asyncio.to_thread(_staged, statements, session.snapshot)
         if not plan:
             why = "; ".join(not_needed) or "it stages nothing"

@@ -26,8 +26,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from console.cli.mcp.bounds import fitted
-from console.cli.mcp.looks import Answered
 from console.cli.mcp.proposing import NotProposed
+from console.cli.mcp.queries import Answered
 from console.cli.mcp.tools import BY_NAME, READ_SECONDS, TOOLS, AgentTool, Arguments, Offer
 from console.language.errors import LanguageError
 from console.log_file import INTERNAL
@@ -178,8 +178,8 @@ class Service:
         return _result({**self._head(), **found.data}, failed=True)
 
     def _head(self) -> dict[str, Data]:
-        looks = self._offer.looks
-        head = fitted({"context": looks.context.name, "cluster_id": looks.pinned}).data
+        queries = self._offer.queries
+        head = fitted({"context": queries.context.name, "cluster_id": queries.pinned}).data
         assert isinstance(head, Mapping)
         return {**head, "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from console.cli.mcp.bounds import MOST_ROWS, ROWS
-from console.cli.mcp.looks import Answered, Looks
 from console.cli.mcp.proposing import LONGEST, MOST_STATEMENTS, Proposals
+from console.cli.mcp.queries import Answered, Queries
 from console.language.errors import CommandError
 from console.language.statements import EditStatement
 from console.language.verbs import VERBS
@@ -135,7 +135,7 @@ class ProposeArguments(Arguments):
 class Offer(NamedTuple):
     """What the tools work with."""
 
-    looks: Looks
+    queries: Queries
     proposals: Proposals
 
 
@@ -154,10 +154,10 @@ class AgentTool(NamedTuple):
 
 def _compared(offer: Offer, given: CompareArguments) -> Awaitable[Answered]:
     if given.left is None and given.right is None:
-        return offer.looks.compare_brokers(given.every)
+        return offer.queries.compare_brokers(given.every)
     if given.left is None or given.right is None:
         raise CommandError("two entities are compared, or, without any, all brokers", "name left and right")
-    return offer.looks.compare_entities(given.left, given.right)
+    return offer.queries.compare_entities(given.left, given.right)
 
 
 def _language() -> str:
@@ -180,14 +180,14 @@ TOOLS = (
         "What is wrong with the cluster and why: the fewest causes that explain all symptoms, each with its evidence, "
         "what was ruled out, what can't be known, and next steps with kac's commands. Begin an incident here.",
         VerdictArguments,
-        lambda offer, given: offer.looks.verdict(given.seconds, given.expected_down),
+        lambda offer, given: offer.queries.verdict(given.seconds, given.expected_down),
     ),
     AgentTool(
         "list",
         "List entities",
         "All entities of a kind, one row each, filtered by name, by columns, or by configs of topics and brokers.",
         ListArguments,
-        lambda offer, given: offer.looks.list_(given.kind, given.filter),
+        lambda offer, given: offer.queries.list_(given.kind, given.filter),
         "ask with a filter, or for more rows",
     ),
     AgentTool(
@@ -197,7 +197,7 @@ TOOLS = (
         "with members and lag, a user with quotas and credentials (never a password). Each config with the source of "
         "its value and the chain that it overrides. Values that may be secrets are hidden.",
         DescribeArguments,
-        lambda offer, given: offer.looks.describe(given.entity, given.keys),
+        lambda offer, given: offer.queries.describe(given.entity, given.keys),
         "name the keys, or ask for more rows",
     ),
     AgentTool(
@@ -206,14 +206,14 @@ TOOLS = (
         "The quota that applies to a user and a client id, for each key, and the levels that it overrides. A limit "
         "holds on each broker by itself.",
         QuotaArguments,
-        lambda offer, given: offer.looks.effective_quota(given.user, given.client, given.key),
+        lambda offer, given: offer.queries.effective_quota(given.user, given.client, given.key),
     ),
     AgentTool(
         "explain",
         "Whether ACLs allow it",
         "Whether ACLs allow a principal operations on a resource, which ACL decides, and what brokers do not say.",
         ExplainArguments,
-        lambda offer, given: offer.looks.explain(given.principal, given.operations, given.resource, given.host),
+        lambda offer, given: offer.queries.explain(given.principal, given.operations, given.resource, given.host),
     ),
     AgentTool(
         "events",
@@ -221,7 +221,7 @@ TOOLS = (
         "What changes in the cluster while it is watched: configs, quotas, ACLs, topics, leaders, ISRs, brokers, "
         "groups. It answers when the time is over.",
         EventsArguments,
-        lambda offer, given: offer.looks.events(given.seconds),
+        lambda offer, given: offer.queries.events(given.seconds),
         "watch for a shorter time, or ask for more rows",
     ),
     AgentTool(
@@ -230,7 +230,7 @@ TOOLS = (
         "Changes that kac made from this host, the latest first, by its journal: who, when, the value before and "
         "after, the outcome. Changes by others are not in it.",
         HistoryArguments,
-        lambda offer, given: offer.looks.history(given.entity, given.text, given.since, given.until),
+        lambda offer, given: offer.queries.history(given.entity, given.text, given.since, given.until),
         "narrow it by entity, text, since and until, or ask for more rows",
     ),
     AgentTool(

@@ -36,11 +36,11 @@ def _parse(reader: Reader) -> Abort:
 
 def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]:
     """Yield the producers with an open transaction in a partition, of the last poll of it (DescribeProducers)."""
-    look = snapshot.transactions.get(place)
-    if look is None:
+    poll = snapshot.transactions.get(place)
+    if poll is None:
         return
-    for each in look.at(*place):
-        judged = verdict(each, look)
+    for each in poll.at(*place):
+        judged = verdict(each, poll)
         yield Candidate(str(each.producer.id), judged.standing.value, judged.why)
 
 

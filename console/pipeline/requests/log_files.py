@@ -527,7 +527,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
                 there.add(identity)
                 continue
             try:
-                found = _look(file, stat, owner, known)
+                found = _inspect(file, stat, owner, known)
             except EOFError:
                 if path.endswith(".gz") and Path(path.removesuffix(".gz")).exists():
                     continue  # it is being packed, and what it is packed from is there
@@ -577,7 +577,7 @@ def _new_of(
     return Span(seen.path, start, end, identity, tuple(sorted(checks.items())), seen.survey.head, seen.survey.tail)
 
 
-def _look(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
+def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
     """Return the present state of the file; None while it has no whole first line."""
     first = file.first_line()
     if first is None:

@@ -95,8 +95,8 @@ def coverage_gaps(
     usual = [median(b // 1000 - a // 1000 for a, b in pairwise(each)) for each in lists if len(each) > 1]
     if not usual:
         return
-    looks = sorted({each for of_type in lists for each in of_type})
-    for begins, then in zip(looks, [*looks[1:], None], strict=True):
+    polls = sorted({each for of_type in lists for each in of_type})
+    for begins, then in zip(polls, [*polls[1:], None], strict=True):
         ends = until if then is None else then
         for first, last in _less(begins, ends, covered):
             if last // 1000 - first // 1000 > max(usual) * TIMES_THE_USUAL:

@@ -91,7 +91,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
     there = {entity for entity, of in by_entity.items() if any(peer.holds is not None for peer in of.values())}
     clusters = {peer.cluster_id for peer in values}
     there |= {
-        (each, wanted.entity_type, name) for each in clusters for wanted in baseline for name in wanted.looked_for
+        (each, wanted.entity_type, name) for each in clusters for wanted in baseline for name in wanted.always_judged
     }
     patterns = [(re.compile(each.names.pattern), re.compile(each.clusters.pattern)) for each in baseline]
     compared: dict[tuple[str, str, str, int], list[Peer]] = defaultdict(list)

@@ -138,15 +138,15 @@ def _answer(events: list[_Event]) -> None:
     """Set the value of each `poll`: the state after the last difference between polls, or of the log; without any, that
     nothing is set.
     """
-    of_looks: _Event | None = None
+    of_polls: _Event | None = None
     of_log: _Event | None = None
     for each in events:
         if each.source == "snapshot":
-            of_looks = each
+            of_polls = each
         elif each.source in LOG:
             of_log = each
         elif each.source == POLL:
-            shown = of_log if each.by_log else of_looks
+            shown = of_log if each.by_log else of_polls
             each.op, each.value, each.digest = (
                 ("delete", None, None) if shown is None else (shown.op, shown.value, shown.digest)
             )
@@ -176,8 +176,8 @@ def _without_early_polls(events: list[_Event]) -> list[_Event]:
         return same and then.ts <= each.ts + TOLERANCE and then.source not in _SEEN
 
     def early(place: int, each: _Event) -> bool:
-        behind_look = place + 1 < len(events) and events[place + 1].source == POLL and told_at(each, place + 2)
-        return each.source == "snapshot" and (told_at(each, place + 1) or behind_look)
+        behind_poll = place + 1 < len(events) and events[place + 1].source == POLL and told_at(each, place + 2)
+        return each.source == "snapshot" and (told_at(each, place + 1) or behind_poll)
 
     return [each for place, each in enumerate(events) if not early(place, each)]
 

@@ -60,7 +60,7 @@ class _State:
         setattr(self, what, getattr(self, what) + change if isinstance(change, int) else change)
 
 
-def _is_broken(policy: Policy, attr: str, state: _State, looked_at: bool) -> bool:
+def _is_broken(policy: Policy, attr: str, state: _State, saw_files: bool) -> bool:
     is_set = state.live > 0
     if not (state.exists > 0 if policy.counts_missing else is_set):
         return False
@@ -68,7 +68,7 @@ def _is_broken(policy: Policy, attr: str, state: _State, looked_at: bool) -> boo
     if (expected.is_set is not None and expected.is_set is not is_set) or (expected.set_on_one and not is_set):
         return True
     # The value that counts; None if it is hidden or unknown.
-    held = (state.own,) if is_set else (state.default, state.brokers, policy.default if looked_at else None)
+    held = (state.own,) if is_set else (state.default, state.brokers, policy.default if saw_files else None)
     value = next((each for each in held if each is not None), None)
     return value is not None and _is_against(expected, attr, value, state.other)
 
@@ -101,12 +101,12 @@ def _number(text: str | None) -> float | None:
 class OfCluster:
     """What holds for all entities of a cluster.
 
-    first: the time of its first value. looked_at: whether a poll showed its brokers' files. brokers: values of the
+    first: the time of its first value. saw_files: whether a poll showed its brokers' files. brokers: values of the
     brokers by attribute: those of the common default, and of the first broker that has any.
     """
 
     first: int
-    looked_at: bool = False
+    saw_files: bool = False
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
@@ -131,7 +131,7 @@ class _Judge:
 
     def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
         """Yield the violations of entities of its type, by their keys: rows of `policy_violation`."""
-        named = self.policy.looked_for
+        named = self.policy.always_judged
         if not self._clusters.search(cluster_id):
             return
         if self.policy.expected.set_on_one:
@@ -164,10 +164,10 @@ class _Judge:
         shown = f"{policy.entity_type}:{key}"
         words = policy.expected_words or policy.expected.words
         for attr, told in events.items():
-            for actual, first, last in self._times(attr, told, of.looked_at):
+            for actual, first, last in self._times(attr, told, of.saw_files):
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
-    def _times(self, attr: str, events: list[_Event], looked_at: bool) -> Iterator[tuple[str | None, int, int | None]]:
+    def _times(self, attr: str, events: list[_Event], saw_files: bool) -> Iterator[tuple[str | None, int, int | None]]:
         """Yield the times without a gap in which it was violated, with the last value."""
         events.sort(key=itemgetter(0))
         state = _State()
@@ -176,7 +176,7 @@ class _Judge:
         for ts, at_once in groupby(events, key=itemgetter(0)):
             for _, what, change in at_once:
                 state.take(what, change)
-            if _is_broken(self.policy, attr, state, looked_at):
+            if _is_broken(self.policy, attr, state, saw_files):
                 since = ts if since is None else since
                 actual = state.own if self.policy.show_actual and state.live > 0 else None
             elif since is not None:
@@ -214,7 +214,7 @@ def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
         of = clusters.setdefault(cluster_id, OfCluster(since))
         of.first = min(of.first, since)
         if type_ == "broker":
-            of.looked_at |= source == "snapshot"
+            of.saw_files |= source == "snapshot"
             if attr in inherited:
                 of.brokers[attr][key].append(held)
     found = (

@@ -189,13 +189,13 @@ def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
     """Yield a line where an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
     known = snapshot.topics.get(OFFSETS)
     number = partition_of(group, len(known.partitions)) if known is not None and known.partitions else -1
-    look = snapshot.transactions.get((OFFSETS, number))
-    offsets = look.offsets.get((OFFSETS, number)) if look is not None else None
-    if look is None or offsets is None or not offsets.waiting:
+    poll = snapshot.transactions.get((OFFSETS, number))
+    offsets = poll.offsets.get((OFFSETS, number)) if poll is not None else None
+    if poll is None or offsets is None or not offsets.waiting:
         return
-    open_ = min(look.at(OFFSETS, number), key=lambda each: each.producer.start_offset, default=None)
+    open_ = min(poll.at(OFFSETS, number), key=lambda each: each.producer.start_offset, default=None)
     whose = "a transaction" if open_ is None else f"the transaction of producer {open_.producer.id}"
-    why = "" if open_ is None else f" ({verdict(open_, look).why})"
+    why = "" if open_ is None else f" ({verdict(open_, poll).why})"
     yield (
         f"{whose} is open in {OFFSETS}/{number}, where the group's offsets are{why}: consumers don't get the offsets "
         "that it holds before it ends, whatever is committed here"

@@ -154,8 +154,8 @@ def _unread_lines(readers: TopicReaders, known: Sequence[tuple[TrimLog, LogRange
         shown = ", ".join(f"{group} ({count:,})" for count, group in missing[:NAMED])
         more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
         yield f"not read yet by group {shown}{more}" if len(missing) == 1 else f"not read yet by groups {shown}{more}"
-    if readers.looked_at < readers.groups:
-        yield f"only {readers.looked_at:,} of {readers.groups:,} groups were looked at for what they have read"
+    if readers.asked < readers.groups:
+        yield f"only {readers.asked:,} of {readers.groups:,} groups were looked at for what they have read"
     if readers.problem:
         yield f"which groups have read them is not known whole: {readers.problem}"
 

@@ -26,10 +26,10 @@ from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Stag
 def _judge(edit: EndTransaction, draft: Draft) -> Verdict:
     target = edit.target
     where = f"{target.topic}/{target.number}"
-    look = _look(edit, draft.snapshot)
-    if look is None:
+    poll = _poll(edit, draft.snapshot)
+    if poll is None:
         return Refused(edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition.")
-    problem = look.failures.get((target.topic, target.number))
+    problem = poll.failures.get((target.topic, target.number))
     if problem is not None:
         return Refused(edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy)
     was = _current(edit, draft)
@@ -54,17 +54,17 @@ _STANDS = {
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _look(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
+def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
     return snapshot.transactions.get((edit.topic, edit.number))
 
 
 def _current(edit: EndTransaction, seen: Described) -> Was:
     """Return the open transaction; None where the producer has none in the partition."""
-    look = _look(edit, seen.snapshot)
+    poll = _poll(edit, seen.snapshot)
     place = edit.topic, edit.number
-    if look is None or place in look.failures or place not in look.offsets:
+    if poll is None or place in poll.failures or place not in poll.offsets:
         return UNREAD
-    return seen_transaction(*place, edit.producer_id, look)
+    return seen_transaction(*place, edit.producer_id, poll)
 
 
 def _moved(_edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
@@ -90,11 +90,11 @@ def _before(_edit: EndTransaction, there: SeenTransaction | None, _inheritance: 
 def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
     """Return how far the last stable offset moves, and which groups wait for it."""
     was = _current(edit, seen)
-    look = _look(edit, seen.snapshot)
-    if look is None or not isinstance(was, SeenTransaction):
+    poll = _poll(edit, seen.snapshot)
+    if poll is None or not isinstance(was, SeenTransaction):
         return ()
-    offsets = look.offsets[edit.topic, edit.number]
-    others = [each.producer.start_offset for each in look.at(edit.topic, edit.number)]
+    offsets = poll.offsets[edit.topic, edit.number]
+    others = [each.producer.start_offset for each in poll.at(edit.topic, edit.number)]
     others = sorted(offset for offset in others if offset != was.start_offset)
     lines = [f"it hangs: {was.why}"]
     if others and others[0] < was.start_offset:
@@ -190,17 +190,17 @@ def _request(staged: Staged) -> AbortTransaction:
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[EndTransaction]) -> Snapshot:
-    looks = dict(snapshot.transactions)
+    polls = dict(snapshot.transactions)
     for edit in edits:
-        look = looks.get((edit.topic, edit.number))
-        if look is not None:
+        poll = polls.get((edit.topic, edit.number))
+        if poll is not None:
             left = tuple(
                 each
-                for each in look.open
+                for each in poll.open
                 if (*each.place, each.producer.id) != (edit.topic, edit.number, edit.producer_id)
             )
-            looks[edit.topic, edit.number] = replace(look, open=left)
-    return replace(snapshot, transactions=looks)
+            polls[edit.topic, edit.number] = replace(poll, open=left)
+    return replace(snapshot, transactions=polls)
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:

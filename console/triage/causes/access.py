@@ -90,7 +90,7 @@ def _fell_silent(observations: Observations, change: AclChange, topic: str) -> b
     partitions = observations.last.snapshot.topics[topic].partitions
     grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
     last = max((at for at in grew if at is not None), default=None)
-    # Silence is compared with the last read of the logs, not with now: offsets are read less often than looks are
+    # Silence is compared with the last read of the logs, not with now: offsets are read less often than polls are
     # taken.
     if last is None or logs.at - last < QUIET:
         return False

@@ -181,7 +181,7 @@ def _refusing(observations: Observations) -> frozenset[int]:
 
 
 def _since_away(observations: Observations, subject: Subject) -> datetime | None:
-    """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
+    """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first poll."""
     fenced, silent = (observations.intervals.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
     fenced = tuple(each for each in fenced if each.ended is None)
     until = {None, *(each.began for each in fenced)}
@@ -442,17 +442,17 @@ def _skew(observations: Observations) -> Iterator[Claim]:
 
 def _metadata_behind(observations: Observations) -> Iterator[Claim]:
     """Yield brokers that answer with the previous leaders, long after another broker answered with newer ones."""
-    look = observations.last
-    for broker, late in look.facts.views.behind(LATE_SECONDS).items():
+    poll = observations.last
+    for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
         subject = Subject(broker=broker)
         symptom = observations.seen.get((VIEWS_DISAGREE, subject))
         if symptom is None:
             continue
         worst = min(late, key=lambda each: each.since)
-        lasts = look.facts.views.at[broker] - worst.since
+        lasts = poll.facts.views.at[broker] - worst.since
         shown = f"leader epoch {worst.shown}" if worst.shown >= 0 else "an unknown partition"
         place = f"{worst.topic}/{worst.partition}"
-        replicas = (*look.snapshot.quorum.voters, *look.snapshot.quorum.observers) if look.snapshot.quorum else ()
+        replicas = (*poll.snapshot.quorum.voters, *poll.snapshot.quorum.observers) if poll.snapshot.quorum else ()
         lag = next((each.lag for each in replicas if each.id == broker and each.lag > 0), 0)
         yield Claim(
             cause="metadata-behind",

@@ -76,11 +76,11 @@ def _not_made(observations: Observations) -> Iterator[Claim]:
     """Yield topics of coordinators that do not exist, and that can't be created: brokers create them with the
     configured number of replicas, or not at all.
     """
-    look = observations.last
-    snapshot = look.snapshot
+    poll = observations.last
+    snapshot = poll.snapshot
     if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
         return
-    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced} - look.refusing
+    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced} - poll.refusing
     for each in _STATE_TOPICS:
         if each.topic in snapshot.topics or not alive or not each.is_needed(snapshot) or _is_held(snapshot, each.topic):
             continue

@@ -35,7 +35,7 @@ deployment makes as many, since each member leaves and joins."""
 LATE = 1.5
 """Times the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
-"""Seconds: a pause as short as a look's is not known."""
+"""Seconds: a pause as short as a poll's is not known."""
 RESTS = 6.0
 """Seconds without a commit: a step of auto.commit and a bit."""
 LASTS = 4.0
@@ -58,13 +58,13 @@ def _lag(trend: LagTrend) -> Evidence:
 
 
 def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetime | None:
-    """Return when something began that has lasted for so many seconds; None if that was before the first look."""
+    """Return when something began that has lasted for so many seconds; None if that was before the first poll."""
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
     return at if at > observations.began else None
 
 
 def _moving(trend: LagTrend) -> list[Place]:
-    """Return the partitions in which an offset was committed since the look with which the last one is compared."""
+    """Return the partitions in which an offset was committed since the poll with which the last one is compared."""
     return [place for place, each in trend.standing.items() if each.moved is not None and each.moved > trend.base.at]
 
 
@@ -155,10 +155,10 @@ def _stuck_at(
 
 def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield groups with members that committed nothing yet while records arrive."""
-    look = observations.last
+    poll = observations.last
     held = {
         group
-        for wait in waits(look.facts, readings(look.snapshot), look.snapshot.topics).values()
+        for wait in waits(poll.facts, readings(poll.snapshot), poll.snapshot.topics).values()
         for group in wait.groups
     }
     names = [each.subject.group for each in observations.of(COMMITS_LATER) if each.subject.group not in held]
@@ -171,7 +171,7 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _rebalanced(observations: Observations, group: Subject, trend: LagTrend) -> bool:
-    """Return whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
+    """Return whether members joined or left within the polls that the trend compares: meanwhile none of them reads."""
     intervals = observations.intervals.get((REBALANCING, group), ())
     return bool(intervals) and (intervals[-1].ended or observations.last.at).timestamp() > trend.base.at
 
@@ -215,7 +215,7 @@ def _slow_group(
     rebalanced: bool,
     again: bool,
 ) -> Claim | None:
-    """Return the claim that a group is slow, None if it is not. watched: when the first look was; rebalanced: members
+    """Return the claim that a group is slow, None if it is not. watched: when the first poll was; rebalanced: members
     joined or left meanwhile; again: its lag grew before.
     """
     if not _moving(trend) or (is_empty and _rests(trend)):

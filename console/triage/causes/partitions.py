@@ -34,14 +34,14 @@ from console.triage.symptoms import (
     UNCLEAN_LEADER,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
-    Look,
+    Poll,
     Subject,
     Symptom,
     gone,
 )
 
 STOPPED = 15.0
-"""Seconds without a new record after which a topic that was written to is not any more: three looks at its log."""
+"""Seconds without a new record after which a topic that was written to is not any more: three polls of its log."""
 
 
 def _min_isr(observations: Observations) -> Iterator[Claim]:
@@ -266,15 +266,15 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
 
 
-def _stale(look: Look) -> tuple[StaleThrottle, ...]:
+def _stale(poll: Poll) -> tuple[StaleThrottle, ...]:
     """Return the throttles that were left behind. Those that operations of this host hold are left out: the operations
     remove them.
     """
-    snapshot = look.snapshot
+    snapshot = poll.snapshot
     if "reassignments" not in snapshot.read_at:
         return ()
     found = _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster)
-    return tuple(each for each in found if (each.edit.resource, each.edit.key) not in look.own_throttles)
+    return tuple(each for each in found if (each.edit.resource, each.edit.key) not in poll.own_throttles)
 
 
 @remembered
@@ -284,7 +284,7 @@ def _stale_of(
     dirs: Mapping[int, tuple[LogDir, ...]],
     cluster: ClusterInfo,
 ) -> tuple[StaleThrottle, ...]:
-    """Return the leftover throttles by what decides about them alone: other parts of a snapshot change with every look,
+    """Return the leftover throttles by what decides about them alone: other parts of a snapshot change with every poll,
     and would make `remembered` useless.
     """
     return stale_throttles(

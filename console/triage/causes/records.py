@@ -104,8 +104,8 @@ def _open_one(each: OpenTransaction, at_ms: int) -> str:
 
 
 def _waits(observations: Observations) -> Mapping[Place, Wait]:
-    look = observations.last
-    return waits(look.facts, readings(look.snapshot), look.snapshot.topics)
+    poll = observations.last
+    return waits(poll.facts, readings(poll.snapshot), poll.snapshot.topics)
 
 
 def _who_waits(wait: Wait | None) -> Iterator[Evidence]:
@@ -313,12 +313,12 @@ def _list(topics: list[str]) -> str:
 
 
 def _future(observations: Observations) -> Iterator[Claim]:
-    look = observations.last
-    for topic, (number, newest) in ahead(look).items():
+    poll = observations.last
+    for topic, (number, newest) in ahead(poll).items():
         subject = Subject(topic=topic, partition=number)
         # Producers write any 64-bit number: what no date can hold is shown as the last one.
         at = datetime.fromtimestamp(min(newest.timestamp / 1000, _LATEST), UTC)
-        early = minutes(newest.timestamp - int(cluster_time(look).timestamp() * 1000))
+        early = minutes(newest.timestamp - int(cluster_time(poll).timestamp() * 1000))
         yield Claim(
             cause="future-records",
             subject=Subject(topic=topic),

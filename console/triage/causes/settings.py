@@ -38,7 +38,7 @@ from console.triage.symptoms import (
     UNCLEAN_LEADER,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
-    Look,
+    Poll,
     Subject,
     Symptom,
 )
@@ -260,7 +260,7 @@ def _limited(observations: Observations) -> Iterator[Claim]:
 
 
 def _is_long(trend: LagTrend) -> bool:
-    """Return whether the looks that a trend compares are far enough apart for a rate that is no burst's."""
+    """Return whether the polls that a trend compares are far enough apart for a rate that is no burst's."""
     return trend.last.at - trend.base.at >= LONG_ENOUGH
 
 
@@ -311,20 +311,20 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
     )
 
 
-def _read_rates(look: Look, group: str) -> Mapping[int, float]:
+def _read_rates(poll: Poll, group: str) -> Mapping[int, float]:
     """Return broker -> about how many bytes a second a group reads from it as the leader, over the window of the
     group's trend. Empty where that is unknown.
     """
-    return _rates(look, group, lambda each: each.committed)
+    return _rates(poll, group, lambda each: each.committed)
 
 
-def write_rates(look: Look, group: str) -> Mapping[int, float]:
+def write_rates(poll: Poll, group: str) -> Mapping[int, float]:
     """Return broker -> about how many bytes a second are written to it, as the leader, of what a group reads."""
-    return _rates(look, group, lambda each: each.end)
+    return _rates(poll, group, lambda each: each.end)
 
 
-def _rates(look: Look, group: str, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
-    trend = look.snapshot.lag_trends.get(group)
+def _rates(poll: Poll, group: str, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
+    trend = poll.snapshot.lag_trends.get(group)
     if trend is None or trend.last.at <= trend.base.at:
         return {}
     seconds = trend.last.at - trend.base.at
@@ -333,11 +333,11 @@ def _rates(look: Look, group: str, offset: Callable[[PartitionLag], int]) -> Map
     found: dict[int, float] = {}
     for each in trend.last.lag.partitions:
         was = before.get((each.topic, each.partition), -1)
-        partition = partition_in(look.snapshot.topics.get(each.topic), each.partition)
+        partition = partition_in(poll.snapshot.topics.get(each.topic), each.partition)
         if was < 0 or offset(each) <= was or partition is None or partition.leader < 0:
             continue
         if each.topic not in sizes:
-            sizes[each.topic] = _record_size(look, each.topic)
+            sizes[each.topic] = _record_size(poll, each.topic)
         size = sizes[each.topic]
         if size is None:
             return {}
@@ -345,15 +345,15 @@ def _rates(look: Look, group: str, offset: Callable[[PartitionLag], int]) -> Map
     return found
 
 
-def _record_size(look: Look, topic: str) -> float | None:
+def _record_size(poll: Poll, topic: str) -> float | None:
     """Return the mean bytes of a record on disk, which are about those that are sent; None if unknown."""
-    known = look.snapshot.topics.get(topic)
+    known = poll.snapshot.topics.get(topic)
     if known is None or not known.partitions:
         return None
     # Log directories have the bytes of all replicas, offsets count each record once.
     replicas = sum(len(each.replicas) for each in known.partitions)
-    held = sum(log_dir.sizes.get(topic, 0) for dirs in look.snapshot.log_dirs.values() for log_dir in dirs)
-    logs = [look.facts.logs.logs.get((topic, each.number)) for each in known.partitions]
+    held = sum(log_dir.sizes.get(topic, 0) for dirs in poll.snapshot.log_dirs.values() for log_dir in dirs)
+    logs = [poll.facts.logs.logs.get((topic, each.number)) for each in known.partitions]
     records = sum(log.last.end - log.last.start for log in logs if log is not None)
     if held <= 0 or records <= 0 or None in logs:
         return None
@@ -396,7 +396,7 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
     for name, topic in topics.items():
         for partition in topic.partitions:
             size = rates.sizes.get((name, partition.number))
-            # Of a shorter time a rate says more of when was looked than of a limit.
+            # Of a shorter time a rate says more of when it was polled than of a limit.
             if size is not None and size.rate and size.at - size.base_at >= WINDOW:
                 key = name, partition.leader
                 found[key] = found.get(key, 0.0) + size.rate

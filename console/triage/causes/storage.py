@@ -27,7 +27,7 @@ from console.triage.symptoms import (
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
     VOTER_BEHIND,
-    Look,
+    Poll,
     Subject,
     Symptom,
     gone,
@@ -116,7 +116,7 @@ def _offline(observations: Observations) -> Iterator[Claim]:
 Place = tuple[int, str]
 """A broker and a log directory of it."""
 SAME_FILES = 0.001
-"""Share of a file system by which two looks at it differ while it fills: of directories of one host that report no
+"""Share of a file system by which two polls of it differ while it fills: of directories of one host that report no
 other sizes, there is one file system."""
 FEW = 0.1
 """Share of what was used up, under which what Kafka's logs took of it is not what fills it."""
@@ -296,26 +296,26 @@ def _ask_controllers(snapshot: Snapshot) -> Iterator[Next]:
         yield Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
 
 
-def _who_votes(look: Look, told: str) -> Iterator[Evidence]:
+def _who_votes(poll: Poll, told: str) -> Iterator[Evidence]:
     """Yield who votes, as was said last or is configured; that it is not known, where controllers are asked. told: what
     is said beside it."""
-    known = known_voters(look.snapshot)
-    if (text := voters_text(known)) in told or (known is None and not look.snapshot.cluster.controllers):
+    known = known_voters(poll.snapshot)
+    if (text := voters_text(known)) in told or (known is None and not poll.snapshot.cluster.controllers):
         return
     yield Evidence(text, "DescribeConfigs" if known is not None and known.at is None else "DescribeQuorum")
 
 
-def _majority_back(look: Look) -> str:
+def _majority_back(poll: Poll) -> str:
     """Return what to start so that there is a leader again: by name where controllers are asked."""
     text = "bring back a majority of the controllers: nothing can be changed until then"
-    controllers = {each.id for each in look.snapshot.cluster.controllers}
-    known = known_voters(look.snapshot)
+    controllers = {each.id for each in poll.snapshot.cluster.controllers}
+    known = known_voters(poll.snapshot)
     voters = set(known.ids) if known is not None else controllers
-    away = sorted(voters & look.silent)
-    missing = majority(len(voters)) - len(voters - look.silent)
+    away = sorted(voters & poll.silent)
+    missing = majority(len(voters)) - len(voters - poll.silent)
     if not controllers or missing < 1 or len(away) < missing:
         return text
-    named = ", ".join(controller_at(look.snapshot, each) for each in away)
+    named = ", ".join(controller_at(poll.snapshot, each) for each in away)
     which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
     needed = f"{majority(len(voters))} of {len(voters)}"
     if known is None:  # only a leader says who votes
@@ -323,15 +323,15 @@ def _majority_back(look: Look) -> str:
     return f"start {which} before any broker: {needed} voters are needed"
 
 
-def _without_leader(look: Look) -> str:
-    quorum, away = look.snapshot.quorum, voters_away(look)
-    others = "other controllers" if look.snapshot.cluster.controllers else "brokers"
+def _without_leader(poll: Poll) -> str:
+    quorum, away = poll.snapshot.quorum, voters_away(poll)
+    others = "other controllers" if poll.snapshot.cluster.controllers else "brokers"
     if quorum is not None and len(away) > len(quorum.voters) // 2:
         return f"voters {', '.join(map(str, sorted(away)))} are away, {len(away)} of {len(quorum.voters)}"
     if quorum is not None and quorum.leader_id >= 0:
-        return f"not described for {quorum_silence(look):.0f} s, while {others} answer"
+        return f"not described for {quorum_silence(poll):.0f} s, while {others} answer"
     if quorum is None:
-        return f"not described since it was first asked about, {quorum_silence(look):.0f} s ago, while {others} answer"
+        return f"not described since it was first asked about, {quorum_silence(poll):.0f} s ago, while {others} answer"
     return "no leader of the metadata log"
 
 
@@ -375,9 +375,9 @@ def _voter(observations: Observations) -> Iterator[Claim]:
 
 
 def _quorum_stands(observations: Observations) -> str:
-    look = observations.last
-    quorum = look.snapshot.quorum
-    if quorum is None or quorum.leader_id < 0 or quorum.leader_id in look.silent | gone(look.snapshot):
+    poll = observations.last
+    quorum = poll.snapshot.quorum
+    if quorum is None or quorum.leader_id < 0 or quorum.leader_id in poll.silent | gone(poll.snapshot):
         return ""
     began = observations.epochs[-1][1] if observations.epochs else observations.began
     return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"

@@ -26,11 +26,11 @@ MOST = 3
 
 
 def _ending(observations: Observations) -> Iterator[Claim]:
-    look = observations.last
-    now, period = round(cluster_time(look).timestamp() * 1000), _period_ms(look.snapshot)
+    poll = observations.last
+    now, period = round(cluster_time(poll).timestamp() * 1000), _period_ms(poll.snapshot)
     by_owner: dict[str, list[DelegationToken]] = {}
-    for token in look.snapshot.tokens.values():
-        if _ends_soon(token, now, period) and not _is_replaced(token, look.snapshot.tokens.values()):
+    for token in poll.snapshot.tokens.values():
+        if _ends_soon(token, now, period) and not _is_replaced(token, poll.snapshot.tokens.values()):
             by_owner.setdefault(token.owner, []).append(token)
     for owner, tokens in sorted(by_owner.items()):
         yield _claim(owner, sorted(tokens, key=lambda each: (each.expires, each.id)), now)

@@ -82,7 +82,7 @@ class FindView(TableView[Hit]):
             "cluster": session.read_cluster,
             "topics": self.cluster.reading.all_topics,
             "groups": session.read_groups,
-            "quotas": session.look_at_quotas,
+            "quotas": session.poll_quotas,
             "acls": self.cluster.reading.all_acls,
         }
         if missing:

@@ -34,7 +34,7 @@ MOST_NAMED = 10
 LEAST_GROWTH = 1.0
 """Records a second by which a lag grows that is in trouble, as for triage."""
 OTHERS_AT_ONCE = 100
-"""Groups beside those on the screen that are looked at in a turn: 10,000 take a hundred turns."""
+"""Groups beside those on the screen that are polled in a turn: 10,000 take a hundred turns."""
 
 
 class GroupsView(TableView[Group]):
@@ -71,10 +71,10 @@ class GroupsView(TableView[Group]):
         """
         began, at = monotonic(), datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
-        await self.session.look_at_groups(shown)
+        await self.session.poll_groups(shown)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()
-        await self.session.look_at_groups(self._next_others(frozenset(shown)))
+        await self.session.poll_groups(self._next_others(frozenset(shown)))
 
     def _next_others(self, shown: frozenset[str]) -> list[str]:
         """Return the next groups in turn, by name, that are not on the screen."""
@@ -182,7 +182,7 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     async def read(self) -> None:
         """Read members and lag. Raises AdminError."""
-        await self.session.look_at_groups([self.group])
+        await self.session.poll_groups([self.group])
 
     def rows(self) -> Sequence[PartitionLag]:
         """Return the partitions, by topic and number."""

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from console.session.lake_staging import Wish
 
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks whether a table has a newer version."""
+CHECK_EVERY = 1.0
+"""Seconds between two checks whether a table has a newer version."""
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
 
@@ -131,9 +131,9 @@ class LakeView(DetailsView[Row]):
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     def on_mount(self) -> None:
-        """Check every `LOOK_EVERY` seconds for newer versions of the tables, which costs one look at a file."""
+        """Check every `CHECK_EVERY` seconds for newer versions of the tables, which costs one look at a file."""
         super().on_mount()
-        self.set_interval(LOOK_EVERY, self._ask_if_idle)
+        self.set_interval(CHECK_EVERY, self._ask_if_idle)
 
     def _ask_if_idle(self) -> None:
         idle = self._asking is None or self._asking.is_finished

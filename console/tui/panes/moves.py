@@ -52,7 +52,7 @@ class MovesView(DetailsView[MoveRow]):
         self._editing, self._message, self._operating = editing, message, operating
         self._copies: Mapping[Replica, Copy] = NONE
         self._within: Mapping[Replica, Copy] = NONE
-        self._looked: Snapshot | None = None
+        self._polled: Snapshot | None = None
         self._operations: Operations | None = None
         self._asked: int | None = None
         self._was_read = False
@@ -72,7 +72,7 @@ class MovesView(DetailsView[MoveRow]):
         from console.session.snapshot_reader import read_reassignments
 
         session = self.session
-        before = self._looked if self._looked is not None else self.snapshot
+        before = self._polled if self._polled is not None else self.snapshot
         await self._read_operations()
         await session.keep(read_reassignments(session.client))
         moves = self.snapshot.reassignments
@@ -84,7 +84,7 @@ class MovesView(DetailsView[MoveRow]):
         now = session.clock.now()
         self._copies = copies_after(self._copies, before, self.snapshot, now)
         self._within = dir_copies_after(self._within, before, self.snapshot, now)
-        self._looked = self.snapshot
+        self._polled = self.snapshot
         self._was_read = True
         self.update()
 

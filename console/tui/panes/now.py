@@ -26,7 +26,7 @@ from console.present.triage import (
     counts,
     details,
     healthy_text,
-    looking_text,
+    polling_text,
     subject_text,
     watched,
 )
@@ -170,7 +170,7 @@ class NowView(DetailsView[CauseRow]):
     def nothing_yet(self) -> str:
         """Return what is being read, or why it can't be."""
         contact = self.cluster.contact
-        return looking_text(self.snapshot) if contact.is_current else super().nothing_yet()
+        return polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
         """Return that nothing is wrong, and what was checked."""

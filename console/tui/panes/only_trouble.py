@@ -28,7 +28,7 @@ class OnlyTrouble:
     @property
     def found(self) -> Troubles:
         """Everything in the cluster that is in trouble."""
-        from console.triage.symptoms import Look
+        from console.triage.symptoms import Poll
         from console.triage.trouble import troubles
 
         cluster = self._cluster
@@ -50,8 +50,8 @@ class OnlyTrouble:
         )
         is_old = len(made_from) != len(self._made_from)
         if is_old or any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
-            look = Look(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
-            self._made_from, self._found = made_from, troubles(look)
+            poll = Poll(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
+            self._made_from, self._found = made_from, troubles(poll)
         assert self._found is not None
         return self._found
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.present.changed import Changed
 
-LOOK_AFTER = 0.25
+POLL_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
 
@@ -240,7 +240,7 @@ class QuotasView(View):
         """
         session = self.session
         seen = self._seen()
-        await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _user_filter(e) for e in seen])
+        await session.poll_quotas([filter_for_entity(e) if not e.has(USER) else _user_filter(e) for e in seen])
         if not session.snapshot.quotas_sparse:
             return
         if self._listed.add_whole(seen):
@@ -300,7 +300,7 @@ class QuotasView(View):
             self._timer = None
         entity = self.target()
         if entity is not None and not self._listed.is_whole(_edge(entity)):
-            self._timer = self.set_timer(LOOK_AFTER, self.cluster.reading.live.now)
+            self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.live.now)
 
     def on_below_resized(self) -> None:
         """Fit the effective quota into its new size."""

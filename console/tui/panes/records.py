@@ -244,7 +244,7 @@ class RecordsView(TableView[RecordRow]):
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
         if self._asked.answer is not None and self._asked.is_filtered and not self.filter_text:
             more = "; m looks further" if self._asked.answer.more is not None else ""
-            return f"none of {self._asked.answer.looked_at:,} records passes{more}"
+            return f"none of {self._asked.answer.scanned_records:,} records passes{more}"
         return super().empty_text()
 
     def status(self) -> Line:
@@ -315,7 +315,7 @@ class RecordsView(TableView[RecordRow]):
             self._message.say("only at a group's position: v on a partition of the group", "muted")
             return
         last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._asked.answer.looked[0].first
+        count = last + 1 - self._asked.answer.scanned[0].first
         group, topic = quote(self._asked.wanted.at), quote(self._asked.wanted.topic)
         self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
-from console.model.rates import NOT_LOOKED, Rate
+from console.model.rates import NOT_POLLED, Rate
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present.names import plural
@@ -78,7 +78,7 @@ class ListedTopics:
     def rates(self) -> Mapping[str, Rate]:
         """Return the rate of each topic whose rate is known."""
         known = self._cluster.session.snapshot
-        return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
+        return self._rates.by_topic(known) if known.rates is not NOT_POLLED else NO_RATES
 
     def lags(self) -> TopicLags:
         """Return what groups have still to read of the topics."""

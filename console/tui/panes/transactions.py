@@ -23,9 +23,9 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 MOST_PARTITIONS = 10_000
-"""Partitions that are looked at for all topics; a topic is looked at whole."""
+"""Partitions that are polled for all topics; a topic is polled whole."""
 WHOLE_EVERY = 30.0
-"""Seconds between looks at all partitions; in between, those are looked at in which something waits."""
+"""Seconds between polls of all partitions; in between, those are polled in which something waits."""
 
 
 class TransactionsView(TableView[TransactionRow]):
@@ -44,17 +44,17 @@ class TransactionsView(TableView[TransactionRow]):
         super().__init__(cluster)
         self._editing, self._message = editing, message
         self._whole = Pace(WHOLE_EVERY)
-        self._looked_for: tuple[object, ...] = ()
+        self._read_for: tuple[object, ...] = ()
         self._left_out = 0
 
     def begin(self) -> None:
         """Discard what belonged to another topic."""
         super().begin()
-        self._looked_for = ()
+        self._read_for = ()
 
     def known(self) -> bool:
         """Return whether the partitions of this place were read."""
-        return self._looked_for == (self.session, self.place.topic)
+        return self._read_for == (self.session, self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the transactions and the topic."""
@@ -72,11 +72,11 @@ class TransactionsView(TableView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or "topics" not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
-        if self._whole.due() or self._looked_for != wanted:
+        if self._whole.due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))
             if wanted == (self.session, self.place.topic):
-                self._looked_for = wanted
+                self._read_for = wanted
                 self.redraw()
         elif waiting := self._waiting():
             await session.keep(read_transactions(session.client, waiting))
@@ -93,8 +93,8 @@ class TransactionsView(TableView[TransactionRow]):
         topic = self.place.topic
         return [
             place
-            for place, look in self.snapshot.transactions.items()
-            if topic in (None, place[0]) and place in look.offsets and look.offsets[place].waiting
+            for place, poll in self.snapshot.transactions.items()
+            if topic in (None, place[0]) and place in poll.offsets and poll.offsets[place].waiting
         ]
 
     def rows(self) -> list[TransactionRow]:

@@ -64,7 +64,7 @@ class UsageView(LakeView[Usage]):
     async def without(self) -> None:
         """Show the quotas of users and clients, whose usage is unknown."""
         if "quotas" not in self.snapshot.read_at:
-            await self.session.look_at_quotas()
+            await self.session.poll_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
             self._quotas = self.snapshot.quotas
             self._entities = quotas_now(self._quotas, self.cluster_id)

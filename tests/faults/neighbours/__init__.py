@@ -1,9 +1,9 @@
 """Neighbours: clusters that are well and look like one with a fault. Each has the fault's symptom, and differs in the
 one fact that decides. Written from what operators have, never from what triage says.
 
-A neighbour is given as looks, from a model (`modelled`) or from the embedded cluster (`embedded`), in two forms: well,
+A neighbour is given as polls, from a model (`modelled`) or from the embedded cluster (`embedded`), in two forms: well,
 and ill, which is the same with the deciding fact as the fault has it. The well one must stay without a trouble at every
-look; the ill one must be named, which shows that nothing else keeps the well one quiet.
+poll; the ill one must be named, which shows that nothing else keeps the well one quiet.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from console.model.config import ConfigPlace
 from console.model.lag_trend import LagTrend
 from console.model.snapshot import Snapshot, throttled_groups, trends_after
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.cause import Severity
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
 from console.triage.observations import after, begin
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 from tests.faults.fault import Name
 from tests.faults.trial import Names, Trial
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
-Looks = Callable[[bool], AsyncIterator[Look]]
-"""The looks at a cluster: True for the ill one, False for the one that is well."""
+Polls = Callable[[bool], AsyncIterator[Poll]]
+"""The polls of a cluster: True for the ill one, False for the one that is well."""
 
 WELL, ILL = "well", "ill"
 
@@ -46,7 +46,7 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
     name: of the neighbour; fault: the name of the fault in `tests.faults.catalogue`, or of the cause where none is
     made there. how: what the cluster is; decides: the one fact in which the ill one differs. ill: what is named of
-    that. told: causes that say without alarm what the well one is (`info`), and have to. within: looks of `embedded`
+    that. told: causes that say without alarm what the well one is (`info`), and have to. within: polls of `embedded`
     at the ill one at most.
     """
 
@@ -55,24 +55,24 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     how: str
     decides: str
     ill: Name
-    looks: Looks
+    polls: Polls
     told: frozenset[str] = frozenset()
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """All that is named in the looks at a neighbour, or at its ill twin until it is named."""
+    """All that is named in the polls of a neighbour, or at its ill twin until it is named."""
     names, observations, first = Names(), None, None
-    looks = neighbour.looks(ill)
+    polls = neighbour.polls(ill)
     try:
-        async for look in looks:
-            observations = begin(look) if observations is None else after(observations, look)
-            first = first or look.at
-            names.add(diagnose(observations), (look.at - first).total_seconds())
+        async for poll in polls:
+            observations = begin(poll) if observations is None else after(observations, poll)
+            first = first or poll.at
+            names.add(diagnose(observations), (poll.at - first).total_seconds())
             if ill and any(neighbour.ill.fits(told.cause, told.subject) for told in names.told):
                 break
     finally:
-        await looks.aclose()  # type: ignore[attr-defined]
-    assert observations is not None, f"{neighbour.name}: no look"
+        await polls.aclose()  # type: ignore[attr-defined]
+    assert observations is not None, f"{neighbour.name}: no poll"
     seconds = (observations.last.at - observations.began).total_seconds()
     return Trial(
         faults=(neighbour.name,),
@@ -90,7 +90,7 @@ def troubles(trial: Trial) -> tuple[str, ...]:
     return (*alarms, *(f"unexplained {symptom}" for symptom in trial.unexplained))
 
 
-# -- where looks come from ---------------------------------------------------------------------------------------------
+# -- where polls come from ---------------------------------------------------------------------------------------------
 
 
 def modelled(
@@ -100,47 +100,47 @@ def modelled(
     tick: timedelta = TICK,
     facts: Callable[[int, bool], Facts] = lambda _tick, _ill: Facts(),
     before: Callable[[], Snapshot] = healthy,
-) -> Looks:
-    """Looks at a cluster of values: what `change` makes of `before` at each tick, the first one too. Trends of groups
+) -> Polls:
+    """Polls of a cluster of values: what `change` makes of `before` at each tick, the first one too. Trends of groups
     follow from the lags."""
 
-    async def looks(ill: bool) -> AsyncIterator[Look]:
+    async def polls(ill: bool) -> AsyncIterator[Poll]:
         base = before()
         trends: Mapping[str, LagTrend] = {}
         for number in range(ticks + 1):
             at = START + number * tick
             snapshot = change(fresh(base, number), number, ill)
             trends = trends_after(trends, snapshot.lags, at, throttled_groups(snapshot.groups, snapshot.quotas))
-            yield Look(at, replace(snapshot, lag_trends=trends), facts=facts(number, ill))
+            yield Poll(at, replace(snapshot, lag_trends=trends), facts=facts(number, ill))
 
-    return looks
+    return polls
 
 
-async def _seen(looker: Looker) -> Look:
-    """The next look. One in which no broker answered in time, as on a busy machine, is taken again, as the console
+async def _seen(poller: Poller) -> Poll:
+    """The next poll. One in which no broker answered in time, as on a busy machine, is taken again, as the console
     does."""
     for _ in range(2):
         try:
-            return await looker.look(whole=True)
+            return await poller.poll(whole=True)
         except RequestTimedOut:
-            await looker.rest()
-    return await looker.look(whole=True)
+            await poller.rest()
+    return await poller.poll(whole=True)
 
 
 def embedded(
     seed: Callable[[EmbeddedCluster, bool], object],
-    step: Callable[[EmbeddedCluster, int, bool], object] = lambda _cluster, _look, _ill: None,
+    step: Callable[[EmbeddedCluster, int, bool], object] = lambda _cluster, _poll, _ill: None,
     *,
     spec: ClusterSpec | Callable[[bool], ClusterSpec] = ClusterSpec(brokers=3),  # noqa: B008 - frozen
-    looks: int = 4,
+    polls: int = 4,
     settings: Callable[[str], ConnectionSettings] = lambda at: ConnectionSettings(parse_bootstrap(at)),
     meant: frozenset[ConfigPlace] = frozenset(),
-) -> Looks:
-    """Looks of the console at the embedded cluster. seed: fills it before; step: what is done before each look, by its
+) -> Polls:
+    """The console's polls of the embedded cluster. seed: fills it before; step: what is done before each poll, by its
     number; either may be a coroutine. settings: how the console connects, by the addresses. meant: throttles that the
     context of the well one declares."""
 
-    async def taken(ill: bool) -> AsyncIterator[Look]:
+    async def taken(ill: bool) -> AsyncIterator[Poll]:
         made = spec if isinstance(spec, ClusterSpec) else spec(ill)
         with run_in_thread(made) as cluster:
             cluster.run(lambda running: _made(seed(running, ill)))
@@ -149,11 +149,11 @@ def embedded(
             try:
                 declared = frozenset() if ill else meant
                 context = Context("neighbour", "neighbours", client.settings, journal=False, throttles=declared)
-                async with Looker(Session(client, context)) as looker:
-                    for number in range(looks):
+                async with Poller(Session(client, context)) as poller:
+                    for number in range(polls):
                         cluster.run(lambda running, number=number: _made(step(running, number, ill)))  # type: ignore[misc]
-                        yield await _seen(looker)
-                        await looker.rest()
+                        yield await _seen(poller)
+                        await poller.rest()
             finally:
                 client.close()
 

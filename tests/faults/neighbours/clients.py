@@ -19,7 +19,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.acl import Acl
 from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -40,7 +40,7 @@ def _logs(tick: int, stable: int, end: int, grows: int) -> ObservedLogs:
     logs = ObservedLogs()
     for each in range(tick + 1):
         offsets = LogOffsets(0, stable, end + grows * each)
-        logs = look_at_logs(logs, {PLACE: offsets}, (START + each * TICK).timestamp())
+        logs = logs_after(logs, {PLACE: offsets}, (START + each * TICK).timestamp())
     return logs
 
 
@@ -95,7 +95,7 @@ def _hundred_records(tick: int, _ill: bool) -> Facts:
     for each in range(tick + 1):
         found = {("orders", number): LogOffsets(0, 100 if number == 0 else 0, 100) for number in range(6)}
         found = {place: LogOffsets(0, 100, 100) if place[1] == 0 else LogOffsets(0, 0, 0) for place in found}
-        logs = look_at_logs(logs, found, (START + each * TICK).timestamp())
+        logs = logs_after(logs, found, (START + each * TICK).timestamp())
     return Facts(logs)
 
 
@@ -149,7 +149,7 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
     logs = ObservedLogs()
     for each in range(tick + 1):
         end = 100 + 10 * min(each, 4)
-        logs = look_at_logs(logs, {PLACE: LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
+        logs = logs_after(logs, {PLACE: LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
     return Facts(logs)
 
 
@@ -157,7 +157,7 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
 
 
 def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The leaders of the offsets' topic change from look to look, as in a rolling restart; the ill one has none."""
+    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart; the ill one has none."""
     leader = -1 if ill else 1 + tick % 3
     ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)
     partition = Partition(0, leader, ids, ids if leader > 0 else (1,), leader_epoch=tick)
@@ -202,7 +202,7 @@ NEIGHBOURS = (
         decides="no coordinator knows the transaction",
         ill=cause("transaction-hanging", topic="orders", partition=0),
         told=frozenset({"transaction-open"}),
-        looks=modelled(_committed_reader, ticks=30, facts=_long_transaction),
+        polls=modelled(_committed_reader, ticks=30, facts=_long_transaction),
     ),
     Neighbour(
         name="an idle transactional topic",
@@ -210,7 +210,7 @@ NEIGHBOURS = (
         how="a group stands before the marker of the last transaction: lag 1, for ever",
         decides="the transaction has no marker",
         ill=cause("transaction-hanging", topic="orders", partition=0),
-        looks=embedded(_idle_transactional, looks=12),
+        polls=embedded(_idle_transactional, polls=12),
     ),
     Neighbour(
         name="a client that reads as much as it may",
@@ -218,7 +218,7 @@ NEIGHBOURS = (
         how="a client's reads are near its quota, and are all that is written",
         decides="more is written than it may read",
         ill=cause("quota-exceeded", group="billing"),
-        looks=modelled(_at_its_limit, ticks=14, facts=_hundred_records),
+        polls=modelled(_at_its_limit, ticks=14, facts=_hundred_records),
     ),
     Neighbour(
         name="a burst that was throttled",
@@ -226,7 +226,7 @@ NEIGHBOURS = (
         how="two of 50 requests of a client, and six of 120 of another, were throttled within a minute",
         decides="forty of fifty are",
         ill=cause("quota-exceeded"),
-        looks=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_throttled),
+        polls=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_throttled),
     ),
     Neighbour(
         name="a principal that may describe, and nothing else",
@@ -234,11 +234,11 @@ NEIGHBOURS = (
         how="the console's principal may describe all that triage reads, and do nothing",
         decides="it may not describe the cluster",
         ill=cause("access-denied", entity="this console: cluster"),
-        looks=embedded(
+        polls=embedded(
             _few_rights,
             spec=ClusterSpec(sasl=SaslSpec(plain={"alice": PASSWORD}), super_users=frozenset({"User:admin"})),
             settings=_as_alice,
-            looks=2,
+            polls=2,
         ),
     ),
     Neighbour(
@@ -247,7 +247,7 @@ NEIGHBOURS = (
         how="a right is taken on one topic at the moment at which a job is done with another",
         decides="it is the right to write to the topic that falls silent",
         ill=cause("access-changed", topic="orders"),
-        looks=modelled(
+        polls=modelled(
             _denied, ticks=14, facts=_written_until_then, before=lambda: replace(healthy(), groups={}, lags={})
         ),
     ),
@@ -257,7 +257,7 @@ NEIGHBOURS = (
         how="another broker leads the offsets' topic at each look",
         decides="none does",
         ill=cause("coordinator-unavailable", topic="__consumer_offsets"),
-        looks=modelled(_coordinators_move),
+        polls=modelled(_coordinators_move),
     ),
     Neighbour(
         name="a cluster without groups",
@@ -265,7 +265,7 @@ NEIGHBOURS = (
         how="one broker, on which no group was used yet",
         decides="its file wants three replicas of the offsets' topic",
         ill=cause("coordinator-unavailable", topic="__consumer_offsets"),
-        looks=embedded(_no_group_yet, spec=_one_broker, looks=2),
+        polls=embedded(_no_group_yet, spec=_one_broker, polls=2),
     ),
     Neighbour(
         name="hundreds of dead groups",
@@ -274,6 +274,6 @@ NEIGHBOURS = (
         decides="one more has a member there",
         ill=cause("offsets-out-of-range", group="alive"),
         told=frozenset({"groups-without-members"}),
-        looks=embedded(_hundreds_of_dead_groups, looks=3),
+        polls=embedded(_hundreds_of_dead_groups, polls=3),
     ),
 )

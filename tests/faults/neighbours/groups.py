@@ -67,7 +67,7 @@ NEIGHBOURS = (
         how="a member leaves and another joins: two rebalances",
         decides="they go on without an end",
         ill=cause("group-rebalancing", group="billing"),
-        looks=modelled(_deployed, ticks=14),
+        polls=modelled(_deployed, ticks=14),
     ),
     Neighbour(
         name="a dead group whose records are deleted",
@@ -76,7 +76,7 @@ NEIGHBOURS = (
         decides="a member has the partitions",
         ill=cause("offsets-out-of-range", group="billing"),
         told=frozenset({"groups-without-members"}),
-        looks=modelled(_dead),
+        polls=modelled(_dead),
     ),
     Neighbour(
         name="a mirror's commits",
@@ -85,7 +85,7 @@ NEIGHBOURS = (
         decides="a member is at such an offset",
         ill=cause("offsets-out-of-range", group="billing", topic="orders", partition=0),
         told=frozenset({"offsets-ahead"}),
-        looks=modelled(_mirrored),
+        polls=modelled(_mirrored),
     ),
     Neighbour(
         name="a group that was given up",
@@ -94,7 +94,7 @@ NEIGHBOURS = (
         decides="a member was seen a moment ago",
         ill=cause("group-stopped", group="billing"),
         told=frozenset({"groups-without-members"}),
-        looks=modelled(_asleep),
+        polls=modelled(_asleep),
     ),
     Neighbour(
         name="offsets of a topic that is read no more",
@@ -103,7 +103,7 @@ NEIGHBOURS = (
         decides="a member had it a moment ago",
         ill=cause("consumer-slow", group="billing"),
         told=frozenset({"groups-without-members"}),
-        looks=modelled(_another_topic),
+        polls=modelled(_another_topic),
     ),
     Neighbour(
         name="commits once a minute",
@@ -111,7 +111,7 @@ NEIGHBOURS = (
         how="a member commits once a minute, as connectors do, while records arrive",
         decides="it committed every 5 s before",
         ill=cause("consumer-stuck", group="billing"),
-        looks=modelled(_by_the_minute, ticks=30),
+        polls=modelled(_by_the_minute, ticks=30),
     ),
     Neighbour(
         name="a burst of records",
@@ -119,6 +119,6 @@ NEIGHBOURS = (
         how="4,000 records arrive at once, and are read within a minute",
         decides="they go on to arrive faster than they are read",
         ill=cause("consumer-slow", group="billing"),
-        looks=modelled(_after_a_burst, ticks=12),
+        polls=modelled(_after_a_burst, ticks=12),
     ),
 )

@@ -14,7 +14,7 @@ from console.model.certificates import Certificate, Listener
 from console.model.cluster import Broker, Partition, Topic, TopicListing
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigListing, ConfigSet, topic_resource
-from console.model.metadata_views import Views, look_at_view
+from console.model.metadata_views import Views, views_after
 from console.model.observers import PLACEMENT_KEYS
 from console.model.snapshot import Snapshot, with_configs
 from console.triage.facts import Facts
@@ -121,7 +121,7 @@ def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Another replica leads after a few looks: of the well one it was in sync."""
+    """Another replica leads after a few polls: of the well one it was in sync."""
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     brokers = snapshot.cluster.brokers
@@ -139,14 +139,14 @@ def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _late_answers(tick: int, ill: bool) -> Facts:
-    """Broker 2 answers with the leaders of before; in the well one for a look."""
+    """Broker 2 answers with the leaders of before; in the well one for a poll."""
     topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
     for each in range(tick + 1):
         for broker in (1, 2, 3):
             late = broker == 2 and (ill or each == 3)
-            views = look_at_view(
+            views = views_after(
                 views,
                 broker,
                 [topic],
@@ -179,7 +179,7 @@ NEIGHBOURS = (
         how="a broker is not in the cluster's list any more",
         decides="replicas are on it",
         ill=cause("broker-down", broker=3),
-        looks=modelled(_removed),
+        polls=modelled(_removed),
     ),
     Neighbour(
         name="slow connections",
@@ -187,7 +187,7 @@ NEIGHBOURS = (
         how="every broker takes 0.4 s for the first answer on a connection",
         decides="one never gives it",
         ill=cause("broker-unresponsive", broker=3),
-        looks=embedded(_slow_hello),
+        polls=embedded(_slow_hello),
     ),
     Neighbour(
         name="a broker of a scaled group",
@@ -195,7 +195,7 @@ NEIGHBOURS = (
         how="a broker comes and goes",
         decides="it has replicas",
         ill=cause("broker-flapping", broker=4),
-        looks=modelled(_scaled),
+        polls=modelled(_scaled),
     ),
     Neighbour(
         name="a controller that hands over",
@@ -203,7 +203,7 @@ NEIGHBOURS = (
         how="another controller leads",
         decides="again and again",
         ill=cause("quorum-unstable"),
-        looks=modelled(_handed_over),
+        polls=modelled(_handed_over),
     ),
     Neighbour(
         name="a cluster on ZooKeeper",
@@ -211,7 +211,7 @@ NEIGHBOURS = (
         how="no metadata log has a leader",
         decides="it has a metadata log",
         ill=cause("quorum-lost"),
-        looks=modelled(_on_zookeeper),
+        polls=modelled(_on_zookeeper),
     ),
     Neighbour(
         name="a rack that is given up",
@@ -219,7 +219,7 @@ NEIGHBOURS = (
         how="all brokers of a rack go",
         decides="with replicas on them",
         ill=cause("rack-down", rack="rack-1"),
-        looks=modelled(_rack_given_up, before=lambda: healthy(brokers=6, racks=2)),
+        polls=modelled(_rack_given_up, before=lambda: healthy(brokers=6, racks=2)),
     ),
     Neighbour(
         name="a broker that hears of a change late",
@@ -227,7 +227,7 @@ NEIGHBOURS = (
         how="a broker answers with former leaders",
         decides="for longer than a few fetches of the metadata log",
         ill=cause("metadata-behind", broker=2),
-        looks=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_late_answers),
+        polls=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_late_answers),
     ),
     Neighbour(
         name="one leader elsewhere",
@@ -235,7 +235,7 @@ NEIGHBOURS = (
         how="a partition is led by another than its preferred replica",
         decides="more than one, and a tenth of a broker's",
         ill=cause("leader-skew", broker=3),
-        looks=modelled(_led_elsewhere),
+        polls=modelled(_led_elsewhere),
     ),
     Neighbour(
         name="observers",
@@ -243,7 +243,7 @@ NEIGHBOURS = (
         how="a broker is in the ISR of no partition that it has a replica of",
         decides="the topic does not say that it is to be so",
         ill=cause("replication-broken", broker=3),
-        looks=modelled(_observed),
+        polls=modelled(_observed),
     ),
     Neighbour(
         name="partitions of one replica",
@@ -251,7 +251,7 @@ NEIGHBOURS = (
         how="a leader is alone in the ISR of its partitions",
         decides="they have other replicas",
         ill=cause("replication-broken", broker=1),
-        looks=modelled(_single),
+        polls=modelled(_single),
     ),
     Neighbour(
         name="a broker with fewer fetchers",
@@ -259,7 +259,7 @@ NEIGHBOURS = (
         how="one broker has one fetcher, the others four",
         decides="its replicas are out of sync",
         ill=cause("config-odd", broker=2),
-        looks=modelled(_fewer_fetchers),
+        polls=modelled(_fewer_fetchers),
     ),
     Neighbour(
         name="a certificate of a day",
@@ -267,7 +267,7 @@ NEIGHBOURS = (
         how="a listener's certificate ends in 16 hours",
         decides="it lives for a year",
         ill=cause("certificate-expiring", broker=1),
-        looks=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_certificates),
+        polls=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_certificates),
     ),
     Neighbour(
         name="an election in sync",
@@ -275,6 +275,6 @@ NEIGHBOURS = (
         how="another replica leads, with a higher epoch",
         decides="it was not in sync",
         ill=cause("unclean-election", topic="orders", partition=0),
-        looks=modelled(_clean_election),
+        polls=modelled(_clean_election),
     ),
 )

@@ -102,7 +102,7 @@ NEIGHBOURS = (
         decides="nothing moves",
         ill=cause("replication-throttled"),
         told=frozenset({"reassignment-running"}),
-        looks=modelled(_throttled),
+        polls=modelled(_throttled),
     ),
     Neighbour(
         name="a throttle that is meant",
@@ -110,9 +110,9 @@ NEIGHBOURS = (
         how="brokers have a replication throttle at all times, which the context declares",
         decides="it is not declared",
         ill=cause("replication-throttled"),
-        looks=embedded(
+        polls=embedded(
             _kept_throttle,
-            looks=2,
+            polls=2,
             meant=frozenset({*((CLUSTER_DEFAULT, key) for key in KEPT), (broker_resource(2), KEPT[0])}),
         ),
     ),
@@ -123,7 +123,7 @@ NEIGHBOURS = (
         decides="its broker is down",
         ill=cause("reassignment-stalled", topic="orders", partition=0),
         told=frozenset({"reassignment-running"}),
-        looks=modelled(_moved),
+        polls=modelled(_moved),
     ),
     Neighbour(
         name="every replica has to be in sync",
@@ -131,7 +131,7 @@ NEIGHBOURS = (
         how="min.insync.replicas is the number of replicas",
         decides="it is above that",
         ill=cause("min-isr-impossible", topic="orders"),
-        looks=modelled(_all_wanted),
+        polls=modelled(_all_wanted),
     ),
     Neighbour(
         name="a broker less, and a replica less",
@@ -139,6 +139,6 @@ NEIGHBOURS = (
         how="a broker goes, and min.insync.replicas is the number of replicas that are left",
         decides="its replicas were not moved away before",
         ill=cause("min-isr-impossible", topic="orders"),
-        looks=modelled(_one_fewer),
+        polls=modelled(_one_fewer),
     ),
 )

@@ -103,7 +103,7 @@ NEIGHBOURS = (
         how="a log directory takes no new replicas",
         decides="its disk fails",
         ill=cause("log-dir-failed", broker=2, dir="first"),
-        looks=modelled(_cordoned),
+        polls=modelled(_cordoned),
     ),
     Neighbour(
         name="a disk that is emptied again",
@@ -111,7 +111,7 @@ NEIGHBOURS = (
         how="the usable bytes of a disk fall, and rise when segments are deleted",
         decides="they only fall",
         ill=cause("disk-filling", broker=2, dir="first"),
-        looks=modelled(_saw, ticks=12),
+        polls=modelled(_saw, ticks=12),
     ),
     Neighbour(
         name="a disk that was emptied once",
@@ -119,7 +119,7 @@ NEIGHBOURS = (
         how="the usable bytes of a disk fall, nearly all comes back, and they fall as far again",
         decides="nothing came back",
         ill=cause("disk-filling", broker=2, dir="first"),
-        looks=modelled(_came_back, ticks=12),
+        polls=modelled(_came_back, ticks=12),
     ),
     Neighbour(
         name="a default that the topic does not take",
@@ -127,7 +127,7 @@ NEIGHBOURS = (
         how="log.retention.ms of all brokers is cut, and the beginning of a topic's log moves",
         decides="the topic has no retention of its own",
         ill=cause("records-deleted", entity="broker default", key="log.retention.ms"),
-        looks=modelled(_default_cut, facts=_deletes_at(5)),
+        polls=modelled(_default_cut, facts=_deletes_at(5)),
     ),
     Neighbour(
         name="a cut that was mended in time",
@@ -135,7 +135,7 @@ NEIGHBOURS = (
         how="a topic's retention is cut; later the beginning of its log moves",
         decides="it was not put back before",
         ill=cause("records-deleted", topic="orders", key="retention.ms"),
-        looks=modelled(_cut_and_mended, facts=_deletes_at(7)),
+        polls=modelled(_cut_and_mended, facts=_deletes_at(7)),
     ),
     Neighbour(
         name="records that are deleted once read",
@@ -143,7 +143,7 @@ NEIGHBOURS = (
         how="records are deleted by a request, long before their time",
         decides="a group has not read them",
         ill=cause("records-deleted", topic="orders"),
-        looks=modelled(_read, facts=_deleted),
+        polls=modelled(_read, facts=_deleted),
     ),
     Neighbour(
         name="an active segment that waits for its cleaner",
@@ -151,7 +151,7 @@ NEIGHBOURS = (
         how="a replica of a compacted topic is nine times as large as the others",
         decides="by more than two segments",
         ill=cause("cleaner-stopped", broker=2),
-        looks=modelled(_compacted),
+        polls=modelled(_compacted),
     ),
     Neighbour(
         name="a producer's clock that is somewhat ahead",
@@ -159,7 +159,7 @@ NEIGHBOURS = (
         how="the newest record is of half an hour ahead",
         decides="of days ahead",
         ill=cause("future-records", topic="orders"),
-        looks=modelled(
+        polls=modelled(
             lambda snapshot, _tick, _ill: snapshot, facts=_ahead, before=lambda: kept_for(healthy(), DAY_MS)
         ),
     ),

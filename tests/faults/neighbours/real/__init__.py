@@ -66,9 +66,9 @@ async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Tr
         try:
             async with _opened(lab, steps.by) as watch:
                 watch.start()
-                await watch.look_for(WARM)
+                await watch.poll_for(WARM)
                 await _during(watch, steps.happens())
-                await watch.look_for(neighbour.seconds)
+                await watch.poll_for(neighbour.seconds)
                 well = watch.trial((neighbour.name, WELL), lab.cluster.version)
                 if steps.then is None:
                     watch.start()
@@ -91,7 +91,7 @@ async def _during(watch: Watch, work: Awaitable[None]) -> None:
     working = asyncio.ensure_future(work)
     try:
         while not working.done():
-            await watch.look_again()
+            await watch.poll_again()
     finally:
         await working
 
@@ -99,7 +99,7 @@ async def _during(watch: Watch, work: Awaitable[None]) -> None:
 async def _ill(lab: Laboratory, neighbour: RealNeighbour, watch: Watch, switch: Awaitable[None]) -> Trial:
     making = asyncio.ensure_future(switch)
     try:
-        await watch.look_until([neighbour.ill], neighbour.within, making)
+        await watch.poll_until([neighbour.ill], neighbour.within, making)
     finally:
         await making
     return watch.trial((neighbour.name, ILL), lab.cluster.version)

@@ -21,7 +21,7 @@ from tests.faults.storage import CORRUPT_ON, DAYS_MS, LEFT, SEGMENT
 LARGE = bytes(10_000)
 CUT = "log.retention.ms"
 CLEANER = "log.cleaner.io.max.bytes.per.second"
-LOOK_AT_DISKS = 12.0
+READ_DISKS_SECONDS = 12.0
 """Seconds until the console has read the directories again."""
 
 
@@ -52,7 +52,7 @@ async def _disk(lab: Laboratory, left: Sequence[float]) -> AsyncIterator[Steps]:
     async def filled_and_emptied() -> None:
         for share in left:
             await asyncio.to_thread(hold, share)
-            await asyncio.sleep(LOOK_AT_DISKS)
+            await asyncio.sleep(READ_DISKS_SECONDS)
 
     try:
         await asyncio.to_thread(hold, 0.9)
@@ -90,7 +90,7 @@ async def _default_cut(lab: Laboratory) -> AsyncIterator[Steps]:
             await lab.unset(CLUSTER_DEFAULT, CUT)
             bare = await stack.enter_async_context(lab.topic("kept-by-default", partitions=1))
             await lab.write(bare, 20)
-            await asyncio.sleep(LOOK_AT_DISKS)  # as long as the records are looked at
+            await asyncio.sleep(READ_DISKS_SECONDS)  # as long as the records are looked at
             await lab.configure(CLUSTER_DEFAULT, {CUT: "10000"})
 
         yield Steps(happens=cut, switch=cut_for_another)

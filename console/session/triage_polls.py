@@ -23,9 +23,9 @@ from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal, in_journal
 from console.session.own_throttles import OwnThrottles
-from console.session.slow_looks import SlowLooks
+from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts, read_reassignments
-from console.triage.symptoms import Look
+from console.triage.symptoms import Poll
 
 if TYPE_CHECKING:
     from console.admin.errors import AdminError
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 EVERY = 1.0
 """Seconds from one poll to the next."""
-LOOK_SECONDS, NOTICED_SECONDS = 1.0, 0.1
+POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
 """The longest that a poll waits for its parts; and where brokers just fell silent, since they do not answer what they
 were asked."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
@@ -68,10 +68,10 @@ class _Part(NamedTuple):
     quick: bool = False
 
 
-class Looker:
+class Poller:
     """Takes one poll after another of a session's cluster; use as an async context manager."""
 
-    def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowLooks | None = None) -> None:
+    def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
         """Poll a session's cluster. request_logs: those of brokers, as files on this host. slow: what is read beside
         the snapshot; for a record another one."""
         self._session = session
@@ -91,7 +91,7 @@ class Looker:
         self._noticed = asyncio.Event()
         self._began = float("-inf")
         self._asking: asyncio.TimerHandle | None = None
-        self._slow = slow or SlowLooks(session, request_logs)
+        self._slow = slow or SlowPolls(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
         self._parts = self._of_controllers() if session.context.settings.controllers else self._of_brokers()
 
@@ -119,7 +119,7 @@ class Looker:
             *(_Part(part.name, part.every, part.read, ("topics",)) for part in self._slow.parts),
         )
 
-    async def __aenter__(self) -> Looker:
+    async def __aenter__(self) -> Poller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -130,17 +130,17 @@ class Looker:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def look(self, *, whole: bool = False) -> Look:
+    async def poll(self, *, whole: bool = False) -> Poll:
         """Read what is due, and return what is known.
 
         Args:
-            whole: wait for every part, not only LOOK_SECONDS.
+            whole: wait for every part, not only POLL_SECONDS.
 
         Raises:
             Refused: another cluster answers than the context expects; the next poll tries again.
             AdminError: no broker answers; the next poll tries again.
         """
-        limit = NOTICED_SECONDS if self._noticed.is_set() else LOOK_SECONDS
+        limit = NOTICED_SECONDS if self._noticed.is_set() else POLL_SECONDS
         self._noticed.clear()
         self._began = time.monotonic()
         if not self._tasks:
@@ -161,17 +161,17 @@ class Looker:
 
     def _ask_on(self) -> None:
         """Ask the brokers between polls, too, for as long as these go on."""
-        if time.monotonic() - self._began < EVERY + LOOK_SECONDS:
+        if time.monotonic() - self._began < EVERY + POLL_SECONDS:
             self._start(next(part for part in self._parts if part.name == "silent"))
 
-    def _seen(self, at: datetime) -> Look:
-        """Return what is known at a time. Raises as `look` does."""
+    def _seen(self, at: datetime) -> Poll:
+        """Return what is known at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
         unread = tuple(part.name for part in self._parts if part.name not in self._read)
         snapshot = self._with_failures(self._session.snapshot)
-        return Look(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
+        return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
     def _take_known(self) -> None:
         """Count brokers and topics as read where the session read them a moment ago, as for the first rows of a
@@ -306,7 +306,7 @@ class Looker:
         chosen = (later + [name for name in names if name < self._next_group])[:MOST_GROUPS]
         # The name right after the last one, also where groups come and go between rounds.
         self._next_group = chosen[-1] + "\0" if chosen else ""
-        await self._session.look_at_groups(chosen)
+        await self._session.poll_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
             await self._session.keep(read_log_starts(self._session.client, ends))
 

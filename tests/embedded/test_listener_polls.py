@@ -19,7 +19,7 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.certificates import Listener
 from console.session.session import Session
-from console.session.slow_looks import CERTIFICATES, CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowLooks
+from console.session.slow_polls import CERTIFICATES, CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowPolls
 from console.session.snapshot_reader import Clock
 from tests.support.certificates import Authority
 
@@ -66,13 +66,13 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             session = Session(asked, context, clock=hand.clock())
             await session.read_cluster()
             plain, other = sorted(each.port for each in session.snapshot.cluster.brokers)
-            looks = SlowLooks(session)
-            read = next(part.read for part in looks.parts if part.name == CERTIFICATES)
+            polls = SlowPolls(session)
+            read = next(part.read for part in polls.parts if part.name == CERTIFICATES)
 
             await read()
             await read()
             assert [sorted(each) for each in asked.listeners] == [[plain, other]]
-            assert looks.facts.certificates == ()
+            assert polls.facts.certificates == ()
 
             hand.seconds += UNREACHED_AGAIN - 5
             await read()
@@ -93,16 +93,16 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
                 cluster_info = replace(
                     session.snapshot.cluster, brokers=(replace(brokers[0], host="127.0.0.1", port=port), brokers[1])
                 )
-                looks = SlowLooks(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
-                read = next(part.read for part in looks.parts if part.name == CERTIFICATES)
+                polls = SlowPolls(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
+                read = next(part.read for part in polls.parts if part.name == CERTIFICATES)
                 await read()
-                assert [each.listener for each in looks.facts.certificates] == [
+                assert [each.listener for each in polls.facts.certificates] == [
                     Listener(brokers[0].id, "127.0.0.1", port)
                 ]
                 hand.seconds += UNREACHED_AGAIN + 5
                 await read()
                 assert asked.listeners[1:] == [[brokers[1].port]]
-                assert len(looks.facts.certificates) == 1
+                assert len(polls.facts.certificates) == 1
                 hand.seconds += CERTIFICATES_AGAIN
                 await read()
                 assert sorted(asked.listeners[2]) == sorted([port, brokers[1].port])

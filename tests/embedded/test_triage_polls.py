@@ -1,4 +1,4 @@
-"""Looks at an embedded cluster: what is lost, refused or denied is said, and what was read again is forgotten."""
+"""Polls of an embedded cluster: what is lost, refused or denied is said, and what was read again is forgotten."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from console.plan.stale_throttles import RATES
 from console.session.operating import begin as begin_operation
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from tests.support.patience import PATIENCE
@@ -68,29 +68,29 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 @asynccontextmanager
-async def looking(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Looker, Asked, Session]]:
+async def polling(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Poller, Asked, Session]]:
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
     with AdminClient(settings) as client:
         asked = Asked(client)
         session = Session(asked, Context("test", "tests", settings, **changes))
-        async with Looker(session) as looker:
-            yield looker, asked, session
+        async with Poller(session) as poller:
+            yield poller, asked, session
 
 
-async def until_raised(looker: Looker) -> AdminError:
+async def until_raised(poller: Poller) -> AdminError:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await looker.look()
+                await poller.poll()
             except AdminError as error:
                 return error
-            await looker.rest()
+            await poller.rest()
 
 
-async def test_the_first_look_reads_each_part_once(cluster: ThreadedCluster) -> None:
-    async with looking(cluster) as (looker, asked, _):
-        look = await looker.look(whole=True)
-        assert look.unread == ()
+async def test_the_first_poll_reads_each_part_once(cluster: ThreadedCluster) -> None:
+    async with polling(cluster) as (poller, asked, _):
+        poll = await poller.poll(whole=True)
+        assert poll.unread == ()
         first = [name for name in asked.names if name in ("describe_quorum", "list_groups", "describe_log_dirs")]
         assert sorted(first) == ["describe_log_dirs", "describe_quorum", "list_groups"]
         assert asked.names.count("describe_cluster") == 1
@@ -98,35 +98,35 @@ async def test_the_first_look_reads_each_part_once(cluster: ThreadedCluster) -> 
 
 
 async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> None:
-    async with looking(cluster) as (looker, _, _):
-        await looker.look(whole=True)
+    async with polling(cluster) as (poller, _, _):
+        await poller.poll(whole=True)
         for broker in (1, 2, 3):
             cluster.run(lambda c, id_=broker: c.broker_down(id_))
-        error = await until_raised(looker)
+        error = await until_raised(poller)
         assert "refused" in str(error.failure)
         with pytest.raises(AdminError):
-            await looker.look()
+            await poller.poll()
         for broker in (1, 2, 3):
             cluster.run(lambda c, id_=broker: c.broker_up(id_))
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
-                    look = await looker.look()
+                    poll = await poller.poll()
                 except AdminError:
-                    await looker.rest()
+                    await poller.rest()
                     continue
-                if not look.silent and not any(broker.fenced for broker in look.snapshot.cluster.brokers):
+                if not poll.silent and not any(broker.fenced for broker in poll.snapshot.cluster.brokers):
                     break
-                await looker.rest()
+                await poller.rest()
 
 
 async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:
-    """As by Ctrl-C while a verdict is written, which took longer than until the next look."""
-    async with looking(cluster) as (looker, _, _):
+    """As by Ctrl-C while a verdict is written, which took longer than until the next poll."""
+    async with polling(cluster) as (poller, _, _):
 
         async def interrupted() -> None:
             task.cancel()
-            await looker.rest()
+            await poller.rest()
 
         task = asyncio.create_task(interrupted())
         with pytest.raises(asyncio.CancelledError):
@@ -134,21 +134,21 @@ async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) 
 
 
 async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
-    async with looking(cluster, cluster_id="some-other") as (looker, _, _):
+    async with polling(cluster, cluster_id="some-other") as (poller, _, _):
         with pytest.raises(Refused, match="some-other"):
-            await looker.look()
+            await poller.poll()
 
 
 async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
     """Before its session times out the cluster still lists it."""
-    async with looking(cluster) as (looker, _, _):
-        observations = begin(await looker.look(whole=True))
+    async with polling(cluster) as (poller, _, _):
+        observations = begin(await poller.poll(whole=True))
         assert diagnose(observations).is_healthy
         cluster.run(lambda c: c._listeners[3].stop())
         async with asyncio.timeout(PATIENCE):
-            while 3 not in (look := await looker.look()).refusing:
-                await looker.rest()
-        (down,) = diagnose(begin(look)).causes
+            while 3 not in (poll := await poller.poll()).refusing:
+                await poller.rest()
+        (down,) = diagnose(begin(poll)).causes
         assert (down.claim.cause, down.claim.subject.broker, down.claim.certainty) == ("broker-down", 3, "likely")
 
 
@@ -159,14 +159,14 @@ async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
 async def test_what_failed_once_is_forgotten_when_it_was_read(
     cluster: ThreadedCluster, operation: str, part: str
 ) -> None:
-    async with looking(cluster) as (looker, asked, session):
+    async with polling(cluster) as (poller, asked, session):
         asked.refused[operation] = AdminError(Failure("TIMED_OUT", "too late"))
-        look = await looker.look(whole=True)
-        assert [str(each.what) for each in diagnose(begin(look)).unknowable if "too late" in each.what]
+        poll = await poller.poll(whole=True)
+        assert [str(each.what) for each in diagnose(begin(poll)).unknowable if "too late" in each.what]
         asked.refused.clear()
-        looker._due.clear()
-        look = await looker.look(whole=True)
-        assert diagnose(begin(look)).unknowable == ()
+        poller._due.clear()
+        poll = await poller.poll(whole=True)
+        assert diagnose(begin(poll)).unknowable == ()
         assert [each for each in session.snapshot.failures if each.part == part] == []
 
 
@@ -175,19 +175,19 @@ async def test_one_slow_answer_holds_up_no_later_read(
     cluster: ThreadedCluster, slow: tuple[bool, ...], *, rests: bool
 ) -> None:
     """Two in a row do: then it is the cluster that is large."""
-    async with looking(cluster) as (looker, asked, _):
-        await looker.look(whole=True)
+    async with polling(cluster) as (poller, asked, _):
+        await poller.poll(whole=True)
         for each in slow:
             asked.slow = {"describe_topics": 1.0} if each else {}
-            looker._due["topics"] = 0.0
-            await looker.look(whole=True)
-        assert (looker._due["topics"] - time.monotonic() > 10) is rests
+            poller._due["topics"] = 0.0
+            await poller.poll(whole=True)
+        assert (poller._due["topics"] - time.monotonic() > 10) is rests
 
 
 async def test_a_missing_right_is_unknowable() -> None:
     with run_in_thread(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
-        async with looking(cluster) as (looker, _, _):
-            verdict = diagnose(begin(await looker.look(whole=True)))
+        async with polling(cluster) as (poller, _, _):
+            verdict = diagnose(begin(await poller.poll(whole=True)))
     hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
     assert {"log_dirs", "reassignments"} <= hidden.keys()
     assert "DESCRIBE" in hidden["log_dirs"].upper()
@@ -196,9 +196,9 @@ async def test_a_missing_right_is_unknowable() -> None:
 
 async def test_a_refused_part_is_unknowable(cluster: ThreadedCluster) -> None:
     failure = Failure(ErrorCode.cluster_authorization_failed.name.upper(), "", "Ask for DESCRIBE on the cluster.")
-    async with looking(cluster) as (looker, asked, _):
+    async with polling(cluster) as (poller, asked, _):
         asked.refused["describe_configs"] = BrokerError(failure)
-        verdict = diagnose(begin(await looker.look(whole=True)))
+        verdict = diagnose(begin(await poller.poll(whole=True)))
     (hidden,) = verdict.unknowable
     assert hidden.what.startswith("configs: CLUSTER_AUTHORIZATION_FAILED")
     assert hidden.where == failure.remedy
@@ -217,8 +217,8 @@ async def test_watching_says_when_no_broker_answers(
             while text not in (printed := printed + capsys.readouterr().out):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
-    async with looking(cluster) as (looker, _, _):
-        watching = asyncio.create_task(watch_verdicts(looker, options))
+    async with polling(cluster) as (poller, _, _):
+        watching = asyncio.create_task(watch_verdicts(poller, options))
         await shows("healthy")
         for broker in (1, 2, 3):
             cluster.run(lambda c, id_=broker: c.broker_down(id_))
@@ -234,23 +234,23 @@ async def test_watching_says_when_no_broker_answers(
 
 async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> None:
     options = argparse.Namespace(seconds=0.0, watch=False, expect=[], output="text", prometheus=None)
-    async with looking(cluster) as (looker, _, _):
-        assert (await watch_verdicts(looker, options)).is_healthy
+    async with polling(cluster) as (poller, _, _):
+        assert (await watch_verdicts(poller, options)).is_healthy
         for broker in (1, 2, 3):
             cluster.run(lambda c, id_=broker: c.broker_down(id_))
-        await until_raised(looker)
+        await until_raised(poller)
         with pytest.raises(AdminError):
-            await watch_verdicts(looker, options)
+            await watch_verdicts(poller, options)
 
 
 async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
     """While it works, nor after its end by configs that were read before; by newer ones what it left is."""
     cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
-    async with looking(cluster) as (looker, _, session):
+    async with polling(cluster) as (poller, _, session):
 
         async def causes(*parts: str) -> list[str]:
-            looker._due.update(dict.fromkeys(parts, 0.0))
-            return [each.claim.cause for each in diagnose(begin(await looker.look(whole=True))).causes]
+            poller._due.update(dict.fromkeys(parts, 0.0))
+            return [each.claim.cause for each in diagnose(begin(await poller.poll(whole=True))).causes]
 
         assert await causes() == ["replication-throttled"]
         number, now = await begin_operation(session, Drain((3,)), 5_000), datetime.now(UTC)

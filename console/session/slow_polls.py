@@ -21,8 +21,8 @@ from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
-from console.model.metadata_views import look_at_view, views_of
-from console.model.observed_logs import LogOffsets, Newest, Place, look_at_logs, without_logs
+from console.model.metadata_views import views_after, views_of
+from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.snapshot import with_acls, with_tokens
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import read_replica_logs
@@ -72,7 +72,7 @@ LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
     "views",
 )
 """Parts whose next questions depend on what was asked before: of a record what was asked is read
-(`session.replay_looks`)."""
+(`session.replay_polls`)."""
 
 
 class SlowPart(NamedTuple):
@@ -83,7 +83,7 @@ class SlowPart(NamedTuple):
     read: Callable[[], Awaitable[None]]
 
 
-class SlowLooks:
+class SlowPolls:
     """Reads what does not belong into a snapshot. facts: what is known so far."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
@@ -106,7 +106,7 @@ class SlowLooks:
             SlowPart(NEWEST, NEWEST_EVERY, self._read_newest),
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
-            SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
+            SlowPart("quotas", QUOTAS_EVERY, self._session.poll_quotas),
             SlowPart("acls", ACLS_EVERY, self._read_acls),
             *((SlowPart("tokens", TOKENS_EVERY, self._read_tokens),) if self._may_ask_for_tokens() else ()),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
@@ -220,7 +220,7 @@ class SlowLooks:
         """Keep the offsets of a read, for the rates and for triage."""
         self._session.rates.take_ends({place: each.end for place, each in logs.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
-        self.facts = replace(self.facts, logs=look_at_logs(known, logs, self._session.clock.now().timestamp()))
+        self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
         """Return the partitions of the next read: all, or some in turn and those that matter most."""
@@ -268,7 +268,7 @@ class SlowLooks:
         seen = NOTHING_SEEN
         if places:
             try:
-                seen = await self._session.client.run(transactions.look_at_transactions, places)
+                seen = await self._session.client.run(transactions.poll_transactions, places)
             except AdminError as error:
                 seen = replace(NOTHING_SEEN, failures=dict.fromkeys(places, error.failure))
         self.facts = replace(self.facts, transactions=seen, open_before=opened(self.facts.transactions))
@@ -355,7 +355,7 @@ class SlowLooks:
             )
         except AdminError:
             return  # that a broker is silent is another part's
-        views = look_at_view(self.facts.views, broker_id, asked, answer, self._session.clock.now().timestamp())
+        views = views_after(self.facts.views, broker_id, asked, answer, self._session.clock.now().timestamp())
         self.facts = replace(self.facts, views=views)
 
     def _note_changes(self, topics: Mapping[str, Topic]) -> None:

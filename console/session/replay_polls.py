@@ -22,7 +22,7 @@ from console.model.cluster import Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.observed_logs import LogOffsets, Place
-from console.session.slow_looks import (
+from console.session.slow_polls import (
     CERTIFICATES,
     CERTIFICATES_AGAIN,
     LOGS,
@@ -31,14 +31,14 @@ from console.session.slow_looks import (
     TRANSACTIONS,
     UNREACHED_AGAIN,
     VIEWS,
-    SlowLooks,
+    SlowPolls,
 )
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.wire.answer_parts import asked_parts
 
 if TYPE_CHECKING:
     from console.session.session import Session
-    from console.triage.symptoms import Look
+    from console.triage.symptoms import Poll
 
 LIST_OFFSETS, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
@@ -71,7 +71,7 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
     return OffsetsAsked(asked.node, *kinds.pop(), tuple(places)) if len(kinds) == 1 else None
 
 
-class RecordedSlowLooks(SlowLooks):
+class RecordedSlowPolls(SlowPolls):
     """Reads beside the snapshot what was read while the record was made."""
 
     def __init__(self, session: Session, tape: Tape) -> None:
@@ -209,11 +209,11 @@ class _Seen(NamedTuple):
 _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({LOGS, TRANSACTIONS, NEWEST, CERTIFICATES})
 
 
-class RecordedLooker(Looker):
+class RecordedPoller(Poller):
     """Takes the polls of a record, one part after the other. A part is read where what it asked was answered again."""
 
     def __init__(self, session: Session, tape: Tape) -> None:
-        slow = RecordedSlowLooks(session, tape)
+        slow = RecordedSlowPolls(session, tape)
         super().__init__(session, slow=slow)
         self._recorded = slow
         self._tape = tape
@@ -222,7 +222,7 @@ class RecordedLooker(Looker):
         self._at_ms = 0
         self._parts = tuple(each for each in self._parts if each.name != VIEWS)
 
-    async def look(self, *, whole: bool = True) -> Look:  # noqa: ARG002 - it waits for nothing
+    async def poll(self, *, whole: bool = True) -> Poll:  # noqa: ARG002 - it waits for nothing
         """Return the poll at the tape's time. whole: makes no difference, since a record is never slow.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Which partitions' offsets are read in turn, where there are too many for one look."""
+"""Which partitions' offsets are read in turn, where there are too many for one poll."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.cluster import Partition, Topic
-from console.session.slow_looks import places_after
+from console.session.slow_polls import places_after
 
 NAMES = st.text("ab.", min_size=1, max_size=2)
 TOPICS = st.dictionaries(NAMES, st.integers(1, 4), max_size=6)

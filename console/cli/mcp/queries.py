@@ -1,6 +1,6 @@
 """What an agent is shown of the cluster: the answers of kac's own commands, in the JSON that these print.
 
-Each look reads what it needs again, in a session of its own, and holds no plan.
+Each query reads what it needs again, in a session of its own, and holds no plan.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Answered(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Looks:
-    """Looks at one cluster. pinned: the id that it gave first; what answers with another one is refused from then on.
+class Queries:
+    """Queries of one cluster. pinned: the id that it gave first; what answers with another one is refused from then on.
 
     Methods raise LanguageError for a question that is not understood, Refused for another cluster, AdminError where
     the cluster is lost.
@@ -104,20 +104,20 @@ class Looks:
         down."""
         from console.admin.errors import AdminError
         from console.answers.triage import verdict_data
-        from console.session.triage_looks import Looker
+        from console.session.triage_polls import Poller
         from console.triage.diagnosis import diagnose
         from console.triage.observations import after, begin
         from console.triage.symptoms import Subject
 
         began = time.monotonic()
         session = self.session()
-        async with Looker(session) as looker:
-            observations = begin(await looker.look(whole=seconds == 0))
+        async with Poller(session) as poller:
+            observations = begin(await poller.poll(whole=seconds == 0))
             self.pin(session.snapshot.cluster.cluster_id)
             while time.monotonic() - began < seconds:
-                await looker.rest()
+                await poller.rest()
                 try:
-                    observations = after(observations, await looker.look())
+                    observations = after(observations, await poller.poll())
                 except AdminError:
                     # Brokers may answer again within the time.
                     if time.monotonic() - began >= seconds:

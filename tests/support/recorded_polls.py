@@ -1,4 +1,4 @@
-"""Looks at a cluster, with all that was answered for them in a flight record."""
+"""Polls of a cluster, with all that was answered for them in a flight record."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from console.flight.flight_writer import FlightWriter
 from console.flight.tap import Tap
 from console.session.replay import Replay
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
 
 Step = Callable[[int], None]
-"""What is done after a look: by its number."""
+"""What is done after a poll: by its number."""
 
 
 async def watched(
-    bootstrap: str, file: Path, looks: int, step: Step, settings: ConnectionSettings | None = None
+    bootstrap: str, file: Path, polls: int, step: Step, settings: ConnectionSettings | None = None
 ) -> list[Verdict]:
-    """The verdicts of so many looks, all that was answered for them being recorded into a file. settings: how to reach
+    """The verdicts of so many polls, all that was answered for them being recorded into a file. settings: how to reach
     the cluster, where that takes more than addresses."""
     settings = settings or ConnectionSettings(parse_bootstrap(bootstrap))
     writer = FlightWriter(file, Header("", "watched", int(time.time() * 1000), "0"))
@@ -43,13 +43,13 @@ async def watched(
     verdicts: list[Verdict] = []
     try:
         observations: Observations | None = None
-        async with Looker(Session(client, Context("watched", "test", settings))) as looker:
-            for number in range(looks):
-                look = await looker.look(whole=True)
-                observations = after(observations, look) if observations is not None else begin(look)
+        async with Poller(Session(client, Context("watched", "test", settings))) as poller:
+            for number in range(polls):
+                poll = await poller.poll(whole=True)
+                observations = after(observations, poll) if observations is not None else begin(poll)
                 verdicts.append(diagnose(observations))
                 await asyncio.to_thread(step, number)
-                await looker.rest()
+                await poller.rest()
     finally:
         client.close()
         writer.close()
@@ -63,8 +63,8 @@ def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
         replay = Replay.of(FlightReader(file), str(file))
         found: list[Verdict] = []
         observations: Observations | None = None
-        async for look in replay.looks(times):
-            observations = after(observations, look) if observations is not None else begin(look)
+        async for poll in replay.polls(times):
+            observations = after(observations, poll) if observations is not None else begin(poll)
             found.append(diagnose(observations))
         await replay.close()
         return found
@@ -74,7 +74,7 @@ def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
 
 
 def timeless_data(data: dict[str, Any]) -> Any:
-    """JSON without times: they differ by what an answer takes from the socket to the look, and so do rates in their
+    """JSON without times: they differ by what an answer takes from the socket to the poll, and so do rates in their
     last digit, and what was under way."""
     data.pop("at")
     for cause in data["causes"]:
@@ -88,13 +88,13 @@ def timeless_data(data: dict[str, Any]) -> Any:
 
 
 def timeless(verdict: Verdict) -> Any:
-    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the look."""
+    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the poll."""
     return timeless_data(dict(verdict_data(verdict)))
 
 
 def compare(live: list[Verdict], file: Path) -> None:
-    """Look by look the replayed verdict is the live one. While that changes, as when a broker comes back, the replayed
-    one may have heard an answer a look sooner or later: then it names what the looks around it named."""
+    """Poll by poll the replayed verdict is the live one. While that changes, as when a broker comes back, the replayed
+    one may have heard an answer a poll sooner or later: then it names what the polls around it named."""
     times = [math.ceil(each.at.timestamp() * 1000) for each in live]
     again, seen = replayed(file, times), [timeless(each) for each in live]
     assert len(again) == len(seen)

@@ -18,7 +18,7 @@ from console.cli.triage import watch_verdicts
 from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
-from console.session.triage_looks import Looker
+from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
 from tests.support.kafka_cluster import KafkaCluster
@@ -30,28 +30,28 @@ Found = tuple[str, int | None, str]
 
 
 class Watching:
-    """Looks on and on; what each verdict named, with its time by the monotonic clock."""
+    """Polls on and on; what each verdict named, with its time by the monotonic clock."""
 
-    def __init__(self, looker: Looker) -> None:
-        self.looker = looker
+    def __init__(self, poller: Poller) -> None:
+        self.poller = poller
         self.observations: Observations | None = None
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
-        """The time at which a verdict named this. Looks without an answer are left out."""
+        """The time at which a verdict named this. Polls without an answer are left out."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
-                    look = await self.looker.look()
+                    poll = await self.poller.poll()
                 except AdminError:
-                    await self.looker.rest()
+                    await self.poller.rest()
                     continue
-                self.observations = begin(look) if self.observations is None else after(self.observations, look)
+                self.observations = begin(poll) if self.observations is None else after(self.observations, poll)
                 found = _found(diagnose(self.observations))
                 self.seen.append((time.monotonic(), found))
                 if holds(found):
                     return self.seen[-1][0]
-                await self.looker.rest()
+                await self.poller.rest()
 
 
 def _found(verdict: Verdict) -> frozenset[Found]:
@@ -81,8 +81,8 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
         # Before 4.0 a broker that is away is told from the replicas that it has.
         topic = CreateTopics((NewTopic(name, 6, 3),))
         assert all(each.ok for each in await client.run(send, topic, validate_only=False))
-        async with Looker(Session(client, Context("test", "tests", settings))) as looker:
-            watching = Watching(looker)
+        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
+            watching = Watching(poller)
             await watching.until(lambda found: not found)
             await asyncio.to_thread(three.kill, 3)
             killed = time.monotonic()
@@ -111,12 +111,12 @@ async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
     options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
     settings = ConnectionSettings(bootstrap=tuple(addresses))
     with AdminClient(settings) as client:
-        async with Looker(Session(client, Context("test", "tests", settings))) as looker:
-            return await watch_verdicts(looker, options)
+        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
+            return await watch_verdicts(poller, options)
 
 
-async def _looked_at(addresses: Sequence[tuple[str, int]]) -> Verdict:
-    """The first verdict that knows what the living brokers know; a busy machine may need more than one look."""
+async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
+    """The first verdict that knows what the living brokers know; a busy machine may need more than one poll."""
     async with asyncio.timeout(PATIENCE):
         while True:
             verdict = await _judged(addresses)
@@ -139,7 +139,7 @@ async def test_each_node_is_paused_the_active_controller_first(own_cluster: Kafk
         ordered = three.addresses[node - 1 :] + three.addresses[: node - 1]
         with three.hanging(node):
             for addresses in (ordered, ordered[1:], ordered[1:2]):
-                verdict = await _looked_at(addresses)
+                verdict = await _verdict_of(addresses)
                 named = {(each.claim.cause, each.claim.subject.broker) for each in verdict.causes}
                 assert named & {("broker-unresponsive", node), ("broker-down", node)}, (node, first, verdict)
                 assert not verdict.is_healthy
