@@ -168,7 +168,7 @@ TOUR: dict[str, Step] = {
     "F stages what mends it": ("full_stop", "see:F stages", "F", "see:staged"),
     "7: the plan": ("7", "see:1 edit"),
     "A: what will be sent once the brokers have checked it": ("A", "see:y checks the plan"),
-    "y: applied, and it can be taken back": ("y", "see:applied"),
+    "y: applied, and it can be taken back": ("y", "see:applied", "see:. Now 1 Brok"),
     "what was wrong is gone": ("full_stop", "see:no trouble"),
 }
 """Title -> what is pressed, frame by frame, on the quiet scenario: together they are one picture that moves."""
