@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from msgspec.structs import replace
-
-from console.model.broker_keys import broker_key_of, broker_synonyms
 from console.model.changes import GroupOffsetTarget, GroupTarget, Target
-from console.model.codes import BROKER
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, moved
-from console.plan.edits import ConfigEdit, Edit, Slot, UnsetConfig
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, UNKNOWN, DiffGroup, DiffLine, EffectiveValue
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
-from console.plan.predict_configs import predict_configs
 from console.plan.staged import UNREAD, Draft, Staged, Was, subject
 
 
@@ -57,37 +51,12 @@ def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
     return kind_of(edit).after(edit, None if there is UNREAD else there, inheritance)
 
 
-def _after_beneath(edit: UnsetConfig, draft: Draft) -> Inheritance:
-    """Return what applies without an override once what the same draft sets beneath it is done."""
-    edits: dict[ConfigResource, list[ConfigEdit]] = {}
-    for slot in _beneath(edit, draft.snapshot):
-        if (staged := draft.at(slot)) is not None and isinstance(staged.edit, ConfigEdit):
-            edits.setdefault(staged.edit.resource, []).append(staged.edit)
-    if not edits:
-        return draft.inheritance
-    return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
-
-
-def _beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
-    """Yield the slots of edits that change what a resource falls back to; without the cluster default that is in the
-    brokers' files."""
-    resource, broker = edit.resource, snapshot.configs_from
-    key = edit.key if resource.type == BROKER else broker_key_of(resource.type, edit.key)
-    if key is None or resource.is_cluster_default:
-        return
-    for name in broker_synonyms(key):
-        yield Slot(CLUSTER_DEFAULT, name)
-        if resource.type != BROKER and broker is not None:
-            yield Slot(broker_resource(broker), name)
-
-
 def _line(staged: Staged, seen: Draft) -> DiffLine:
     edit = staged.edit
     kind = kind_of(edit)
     now = current_state(edit, seen)
     there = staged.was if now is UNREAD else now
     old = before(edit, there, seen.inheritance)
-    beneath = _after_beneath(edit, seen) if isinstance(edit, UnsetConfig) else seen.inheritance
-    new = after(edit, there, beneath)
+    new = after(edit, there, kind.beneath(edit, seen))
     note = kind.note(edit, None if there is UNREAD else there, old, seen.inheritance)
     return DiffLine(staged, kind.verb, edit.key, old, new, moved(edit, staged.was, now), note)

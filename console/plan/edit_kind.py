@@ -101,6 +101,10 @@ def _no_effect(_edit: Edit, _seen: Draft) -> tuple[str, ...]:
     return ()
 
 
+def _as_it_is(_edit: Edit, draft: Draft) -> Inheritance:
+    return draft.inheritance
+
+
 def _no_note(_edit: Edit, _there: Was, _old: EffectiveValue, _inheritance: Inheritance) -> str:
     return ""
 
@@ -186,6 +190,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """(edit, there, inheritance) -> the effective value without the edit."""
     after: Callable[[Any, Any, Inheritance], EffectiveValue]
     """(edit, there, inheritance) -> the effective value once the edit is done."""
+    beneath: Callable[[Any, Draft], Inheritance] = _as_it_is
+    """(edit, draft) -> the inheritance for `after`: what is staged beside the edit may change what it falls back to."""
 
     # -- applying and reverting ----------------------------------------------------------------------------------------
 

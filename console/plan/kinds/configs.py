@@ -12,10 +12,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.broker_keys import UpdateMode, update_mode
+from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
 from console.model.codes import BROKER, DEFAULT_CONFIG, ConfigSource, ConfigType, ResourceType
-from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override, own_source
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    Synonym,
+    broker_resource,
+    is_override,
+    own_source,
+)
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -23,7 +31,7 @@ from console.model.unordered import as_it_counts
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
+from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, Slot, SubtractConfig, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kafka_tools import (
     STDIN,
@@ -48,7 +56,7 @@ from console.plan.risk_rules import (
     Judged,
     RiskRule,
 )
-from console.plan.staged import UNREAD, Described, Was
+from console.plan.staged import UNREAD, Described, Draft, Was
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -144,6 +152,30 @@ def _after_set(edit: SetConfig, _there: ConfigEntry | None, _inheritance: Inheri
 
 def _after_unset(edit: UnsetConfig, _there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
     return inherited_value(inheritance.without_override(edit.resource, edit.key))
+
+
+def _beneath(edit: UnsetConfig, draft: Draft) -> Inheritance:
+    """Return what applies without an override once what the same draft sets beneath it is done."""
+    edits: dict[ConfigResource, list[ConfigEdit]] = {}
+    for slot in _slots_beneath(edit, draft.snapshot):
+        if (staged := draft.at(slot)) is not None and isinstance(staged.edit, ConfigEdit):
+            edits.setdefault(staged.edit.resource, []).append(staged.edit)
+    if not edits:
+        return draft.inheritance
+    return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
+
+
+def _slots_beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
+    """Yield the slots of edits that change what a resource falls back to; without the cluster default that is in the
+    brokers' files."""
+    resource, broker = edit.resource, snapshot.configs_from
+    key = edit.key if resource.type == BROKER else broker_key_of(resource.type, edit.key)
+    if key is None or resource.is_cluster_default:
+        return
+    for name in broker_synonyms(key):
+        yield Slot(CLUSTER_DEFAULT, name)
+        if resource.type != BROKER and broker is not None:
+            yield Slot(broker_resource(broker), name)
 
 
 def _after_items(
@@ -433,5 +465,6 @@ _SUBTRACT = replace(
     reversal=_reverse_subtract,
 )
 
-KINDS: tuple[EditKind[Any], ...] = (_SET, _UNSET, _APPEND, _SUBTRACT)
+# The others have a value of their own, whatever is beneath it.
+KINDS: tuple[EditKind[Any], ...] = (_SET, replace(_UNSET, beneath=_beneath), _APPEND, _SUBTRACT)
 """A set, an append and a subtraction of a list's items are as an unset but for what each names."""
