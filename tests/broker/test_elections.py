@@ -278,16 +278,8 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     move = {"topic": name, "partition": 0, "replicas": [THIRD, SECOND]}
     file.write_text(json.dumps({"version": 1, "partitions": [move]}))
     connect = ("--bootstrap-server", racked_cluster.bootstrap)
-    started = await asyncio.to_thread(
-        racked_cluster.run_tool,
-        REASSIGN,
-        *connect,
-        "--reassignment-json-file",
-        str(file),
-        "--execute",
-        "--throttle",
-        "200000",
-    )
+    moving = ("--reassignment-json-file", str(file), "--execute", "--throttle", "200000")
+    started = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
     assert "Successfully started" in started.stdout, started.stdout + started.stderr
 
     async def copied_bytes() -> int:
@@ -318,16 +310,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"
 
     # The runbook's command, of a second move.
-    await asyncio.to_thread(
-        racked_cluster.run_tool,
-        REASSIGN,
-        *connect,
-        "--reassignment-json-file",
-        str(file),
-        "--execute",
-        "--throttle",
-        "200000",
-    )
+    await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
     session, report = await staged(client, f"cancel move topic {name}")
     (command,) = runbook(diff(session.plan, session.snapshot), connect)
     file.write_text(command.stdin)
