@@ -176,7 +176,8 @@ class Sender:
         except TimeoutError as error:
             for connections in self._pools:
                 connections.retire(connection)
-            problem = timed_out(api, connection, change, asked=self._settings.asked)
+            waits = not self._settings.controllers and api in FORWARDED and forwards_to_controller(connection.versions)
+            problem = timed_out(api, connection, change, asked=self._settings.asked, is_forwarded=waits)
             raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
             too_long = flood(api, connection, error, asked=self._settings.asked)

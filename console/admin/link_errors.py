@@ -14,6 +14,7 @@ from console.model.identity import Node
 if TYPE_CHECKING:
     from console.wire.connection import Connection
 
+WAITS_FOR_CONTROLLER = "It waits for the active controller: look whether most of the controllers run."
 _CHECK_FIRST = "It may have been applied: look before repeating it."
 
 
@@ -21,9 +22,16 @@ class TurnedAway(Disconnected):
     """The connection was closed at its first request, as listeners do that require SASL."""
 
 
-def timed_out(api: str, connection: Connection, change: bool, *, asked: str) -> Failure:
-    """Return a request was sent and not answered in time. asked: what it was sent to, in a word."""
-    remedy = _CHECK_FIRST if change else f"Look at that {asked}'s load, and try again."
+def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:
+    """Return a request was sent and not answered in time. asked: what it was sent to, in a word. is_forwarded: whether
+    that hands it on to the active controller, for which it waits."""
+    remedy = (
+        _CHECK_FIRST
+        if change
+        else WAITS_FOR_CONTROLLER
+        if is_forwarded
+        else f"Look at that {asked}'s load, and try again."
+    )
     return Failure(
         "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
     )

@@ -102,6 +102,13 @@ def voters_text(known: KnownVoters | None) -> str:
     return f"voters were {ids} when a leader said so last, at {time_of_day(known.at)}"
 
 
+def voters_in_short(known: KnownVoters | None) -> str:
+    """Return who votes where no leader answers, in half a line of 80 cells."""
+    if known is None or known.at is None:
+        return voters_text(known)
+    return f"as of {time_of_day(known.at)} voters {', '.join(map(str, known.ids))}"
+
+
 def majority(voters: int) -> int:
     """Return how many of so many voters elect a leader and commit a record."""
     return voters // 2 + 1

@@ -11,9 +11,9 @@ from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import Data
 from console.model.observers import not_in_sync
-from console.model.quorum import is_unanswered, known_voters, voters_text
+from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
-from console.model.snapshot import Snapshot
+from console.model.snapshot import UNKNOWN_BROKER, Snapshot
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present.columns import (
@@ -157,7 +157,7 @@ def _place_in_quorum(snapshot: Snapshot, broker: int) -> str:
     for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
         for replica in replicas:
             if replica.id == broker:
-                if broker == quorum.leader_id:
+                if broker == controller(snapshot):
                     return f"leader, epoch {quorum.leader_epoch}"
                 return f"{role}, lag {replica.lag:,}" if replica.lag else role
     return ""
@@ -344,8 +344,8 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
     what = "broker" if cluster.brokers or not cluster.controllers else "controller"
-    word, verb = (what, "does") if len(silent) == 1 else (f"{what}s", "do")
-    return [(f"{word} {names}{more} {verb} not answer", "failed"), ("; the others do. What only it knows is old", "")]
+    word, verb, who = (what, "does", "it knows") if len(silent) == 1 else (f"{what}s", "do", "they know")
+    return [(f"{word} {names}{more} {verb} not answer", "failed"), (f"; the others do. What only {who} is old", "")]
 
 
 def quorum_line(snapshot: Snapshot) -> Line:
@@ -358,10 +358,12 @@ def quorum_line(snapshot: Snapshot) -> Line:
         if (active := controller(snapshot)) is not None:
             return [(f"controller {active}", "strong"), (f"  {no_quorum_text(snapshot)}", "muted")]
         why = next((failed.failure for failed in snapshot.failures if failed.part == "quorum"), None)
-        return [] if why is None else [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
-
-    if is_unanswered(snapshot):
-        return [("no leader answers  ", "failed"), (voters_text(known_voters(snapshot)), "")]
+        if why is None:
+            return []
+        if not is_unanswered(snapshot) or why.name != UNKNOWN_BROKER:
+            return [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
+    if quorum is None or is_unanswered(snapshot):
+        return [("no leader  ", "failed"), (voters_in_short(known_voters(snapshot)), "")]
     voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag else "") for v in quorum.voters)
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag else "") for o in quorum.observers)
     line: Line = [

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from console.model.cluster import Topic
 from console.model.numbers import long_number
+from console.model.quorum import is_unanswered
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
@@ -30,11 +31,12 @@ class Who(Struct, frozen=True):
 
 class State(NamedTuple):
     """Whether what is shown is so now: the words, their meaning; current: False where no broker answers, and nothing
-    that was counted before is said of the present."""
+    that was counted before is said of the present. is_led: False where the quorum is known to have no leader."""
 
     text: str
     meaning: str
     current: bool = True
+    is_led: bool = True
 
 
 def topic_count(snapshot: Snapshot) -> int:
@@ -61,13 +63,13 @@ def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """Return the id of the active controller; None while it is unknown.
+    """Return the id of the active controller; None while it is unknown, and where none leads any more.
 
     It is the quorum's leader in KRaft, where Metadata names any live broker. What Metadata names is believed only where
     the brokers show that ZooKeeper takes the quorum's place.
     """
     if snapshot.quorum is not None:
-        return snapshot.quorum.leader_id
+        return None if is_unanswered(snapshot) else snapshot.quorum.leader_id
     if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0 and _on_zookeeper(snapshot):
         return snapshot.cluster.controller_id
     return None
@@ -143,7 +145,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     if who.context and snapshot.cluster.cluster_id:
         pieces.append((1, (clean(snapshot.cluster.cluster_id, 40), "muted")))
     if state.current:
-        pieces += _counts(snapshot, counted)
+        pieces += _counts(snapshot, counted, state.is_led)
     if who.due:
         pieces.append((8, (who.due, "danger" if who.due.isupper() else "pending")))
     if who.exposed:
@@ -170,17 +172,16 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     return line
 
 
-def _counts(snapshot: Snapshot, counted: Facts) -> Iterator[tuple[int, Span]]:
+def _counts(snapshot: Snapshot, counted: Facts, is_led: bool) -> Iterator[tuple[int, Span]]:
     """Yield what the cluster is and how it is: a rank, the higher the longer it stays, and a text."""
+    active = controller(snapshot) if is_led else None
     if version := release(snapshot):
         yield 4, (f"kafka {version}", "")
     if counted.brokers:
         yield 6, (plural(counted.brokers, "broker"), "")
-        active = controller(snapshot)
         yield 5, (f"ctrl {active if active is not None else '?'}", "")
     elif counted.controllers:
         yield 6, (plural(counted.controllers, "controller"), "")
-        active = controller(snapshot)
         yield 5, (f"leader {active if active is not None and active >= 0 else 'none'}", "")
     if counted.topics is not None:
         yield 7, (plural(counted.topics, "topic"), "")

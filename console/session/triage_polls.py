@@ -220,7 +220,12 @@ class Poller:
                 await part.read()
         except TimeoutError:
             text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
-            self._unread[part.name] = Failure("TIMED_OUT", text, f"Look at the {self.asked}s' load.")
+            remedy = f"Look at the {self.asked}s' load."
+            if part.name == "quorum" and not self._session.context.settings.controllers:
+                from console.admin.link_errors import WAITS_FOR_CONTROLLER
+
+                remedy = WAITS_FOR_CONTROLLER
+            self._unread[part.name] = Failure("TIMED_OUT", text, remedy)
             if part.name == "cluster":
                 if part.name not in self._read:
                     self._lost = RequestTimedOut(self._no_brokers())

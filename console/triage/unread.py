@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.triage.symptoms import Poll
+from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
 VITAL = ("cluster", "silent", "topics")
 """Parts without which nothing can be said, not even that nothing is wrong: the brokers, whether each answers, and the
@@ -15,7 +15,15 @@ OF_CONTROLLERS = ("cluster", "silent", "quorum", "configs")
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
     """Return the parts without which nothing can be said here."""
-    return OF_CONTROLLERS[:3] if poll.snapshot.cluster.controllers else VITAL
+    if poll.snapshot.cluster.controllers:
+        return OF_CONTROLLERS[:3]
+    return (*VITAL, "quorum") if _wait_for_leader(poll) else VITAL
+
+
+def _wait_for_leader(poll: Poll) -> bool:
+    """Return whether brokers do not answer when they are asked about the quorum: they wait for its leader, which may be
+    gone. Brokers without a quorum, or that refuse to describe it, do answer."""
+    return poll.snapshot.quorum_asked is not None or quorum_silence(poll) > SILENT_SECONDS
 
 
 def unread_parts(poll: Poll) -> frozenset[str]:
@@ -27,5 +35,10 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     asked = {each.part for each in snapshot.failures}
     nothing = {"log_dirs": not snapshot.log_dirs, "configs": not snapshot.configs}
     return frozenset(
-        {*poll.unread, *whole, *(part for part, is_empty in nothing.items() if is_empty and part in asked)}
+        {
+            *poll.unread,
+            *whole,
+            *(part for part, is_empty in nothing.items() if is_empty and part in asked),
+            *(("quorum",) if _wait_for_leader(poll) else ()),
+        }
     )

@@ -293,7 +293,8 @@ class Frame:
             return State("paused", "pending")
         # The first poll may wait for a broker that hangs, while others answered triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
-        return State("live" if is_answered else "connecting", "muted")
+        text = "live" if is_answered else "connecting"
+        return State(text, "muted", is_led=not self._cluster.triage.sees_no_leader)
 
     def write_tabs(self) -> None:
         """Write the panes, with the number of staged edits and of causes."""

@@ -175,7 +175,8 @@ class ReplayFrame(Frame):
     def _state(self) -> State:
         lost = self._cluster.triage.lost is not None
         at = self._cluster.session.clock.now()
-        return State(f"REPLAY {time_of_day(at)}", "stale" if lost else "pending", current=not lost)
+        is_led = not self._cluster.triage.sees_no_leader
+        return State(f"REPLAY {time_of_day(at)}", "stale" if lost else "pending", current=not lost, is_led=is_led)
 
 
 class ReplayConsole(Console):

@@ -103,6 +103,15 @@ class Watch:
         await self._first.wait()
 
     @property
+    def sees_no_leader(self) -> bool:
+        """Whether the metadata quorum has no leader, by the last poll."""
+        if self.observations is None:
+            return False
+        from console.triage.symptoms import CLUSTER, NO_QUORUM_LEADER
+
+        return (NO_QUORUM_LEADER, CLUSTER) in self.observations.seen
+
+    @property
     def alarm(self) -> int:
         """The number of causes that are not muted."""
         from console.present.triage import alarms

@@ -23,8 +23,11 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model.numbers import time_of_day
 from console.model.quorum import KRAFT_VERSION
-from console.present.brokers import quorum_line
+from console.plan.edits import JoinQuorum
+from console.plan.plan import EMPTY
+from console.present.brokers import broker_rows, quorum_line
 from console.present.quorum import quorum_rows
+from console.present.text import plain
 from console.session.session import Session
 from console.triage import symptoms
 from tests.contract import controllers as contract
@@ -315,7 +318,13 @@ async def test_who_voted_last_is_said_as_such(cluster: ThreadedCluster) -> None:
         (101, "voter", "led when it was last said"),
         (102, "voter", ""),
     ]
-    assert "".join(text for text, _ in quorum_line(session.snapshot)) == f"no leader answers  {said}"
+    line = plain(quorum_line(session.snapshot))
+    assert line == f"no leader  as of {at} voters 101, 102, 103"
+    assert len(line) < 80 - len(" Brokers  Quorum  Features  "), "it stands beside the tabs"
+    places = {row.broker.id: row.quorum for row in broker_rows(session.snapshot, EMPTY, {}) if row.broker is not None}
+    assert places == dict.fromkeys((101, 102, 103), "voter") | {104: "observer"}
+    (refused,) = session.stage([JoinQuorum(101, "of-101")]).refused
+    assert "no leader of the quorum answers" in refused.reason
     (failure,) = (each.failure for each in session.snapshot.failures if each.part == "quorum")
     assert failure.message.endswith(said)
 

@@ -8,13 +8,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from types import ModuleType
 
 import pytest
 
 from console.admin import changes, cluster, partitions
 from console.admin.client import AdminClient
 from console.admin.errors import RequestTimedOut
-from console.admin.link import Link
+from console.admin.link import CONTROLLER, Link
 from console.admin.settings import Address, ConnectionSettings
 from console.answers.triage import UNKNOWN, exit_code, text_lines
 from console.cli.triage import watch_verdicts
@@ -76,6 +77,26 @@ async def test_a_controller_that_hangs_takes_no_other_read_along(three: Threaded
     hidden = " ".join(each.what for each in diagnose(observations).unknowable)
     assert "quorum" in hidden
     assert "no answer from" not in hidden
+
+
+async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> None:
+    def of_quorum(kio: ModuleType) -> object:
+        return kio.DescribeQuorumRequest(topics=())
+
+    def of_cluster(kio: ModuleType) -> object:
+        return kio.DescribeClusterRequest(
+            include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=False
+        )
+
+    hangs(three, "describe_quorum")
+    hangs(three, "describe_cluster")
+    with AdminClient(settings_of(three)) as client:
+        with pytest.raises(RequestTimedOut) as waiting:
+            await client.run(lambda link: link.call("describe_quorum", of_quorum, to=CONTROLLER, timeout=0.3))
+        with pytest.raises(RequestTimedOut) as busy:
+            await client.run(lambda link: link.call("describe_cluster", of_cluster, timeout=0.3))
+    assert "most of the controllers run" in waiting.value.failure.remedy
+    assert "broker's load" in busy.value.failure.remedy
 
 
 @pytest.mark.parametrize(

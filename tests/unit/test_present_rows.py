@@ -54,7 +54,7 @@ from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, Remo
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
 from console.present.acls import ACLS, acl_rows, search_text, touches_topic
-from console.present.brokers import BROKERS, broker_loads, broker_rows, disk
+from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, silent_line
 from console.present.changed import Change, Changed, changes
 from console.present.configs import (
     CONFIGS,
@@ -175,6 +175,8 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
         "live",
         "alice",
     ]
+    leaderless = plain(header(known, facts(known), Who("prod", False, "alice"), LIVE._replace(is_led=False), 120))
+    assert "ctrl ?" in leaderless
     silent = plain(header(known, facts(known), Who("prod", False, "alice"), STALE, 120))
     assert silent.split("  ") == [" prod", "RW", "c-1", STALE.text, "alice"]
 
@@ -182,6 +184,9 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
 def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:
     assert controller(snapshot()) is None
     assert controller(snapshot(quorum=Quorum(2, 5, 10, (), ()))) == 2
+    nodes = ClusterInfo("c-1", -1, (), controllers=(Broker(2, "c2", 9093),))
+    lost = ReadFailure("quorum", "quorum", Failure("UNKNOWN_BROKER", "the cluster has no controller just now"))
+    assert controller(snapshot(cluster=nodes, quorum=Quorum(2, 5, 10, (), ()), failures=(lost,))) is None
     zookeeper = {1: BrokerVersion("3.9", {4: (0, 7), 6: (0, 8)})}
     assert controller(snapshot(read_at={"quorum": NOW}, versions=zookeeper)) == 3
     assert controller(snapshot(read_at={"quorum": NOW})) is None
@@ -297,6 +302,17 @@ def test_disk_says_how_full_and_what_failed() -> None:
     assert plain(disk((LogDir("/a", ReplicaSizes((replica,))),))) == "3.0 GiB"
     failed = LogDir("/b", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR"))
     assert plain(disk((LogDir("/a", ReplicaSizes((replica,))), failed))) == "1 of 2 dirs failed"
+
+
+@pytest.mark.parametrize(
+    ("silent", "said"),
+    [
+        ((1,), "does not answer; the others do. What only it knows is old"),
+        ((1, 2), "do not answer; the others do. What only they know is old"),
+    ],
+)
+def test_who_does_not_answer_is_told_in_its_number(silent: tuple[int, ...], said: str) -> None:
+    assert plain(silent_line(snapshot(), silent)).endswith(said)
 
 
 # -- configs -------------------------------------------------------------------------------------------------------

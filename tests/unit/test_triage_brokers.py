@@ -162,10 +162,21 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
         asked = read_at["cluster"] - timedelta(seconds=seconds) if is_asked else None
         return replace(snapshot, quorum=None, quorum_asked=asked, read_at=read_at)
 
-    asked = watched(lambda snapshot, _: unknown(snapshot, is_asked=True))
-    refused = watched(lambda snapshot, _: unknown(snapshot, is_asked=False))
-    assert (("quorum-lost", Subject()) in named(diagnose(asked))) is is_lost
-    assert ("quorum-lost", Subject()) not in named(diagnose(refused))
+    asked = diagnose(watched(lambda snapshot, _: unknown(snapshot, is_asked=True)))
+    refused = diagnose(watched(lambda snapshot, _: unknown(snapshot, is_asked=False)))
+    assert (("quorum-lost", Subject()) in named(asked)) is is_lost
+    assert ("quorum-lost", Subject()) not in named(refused)
+    assert (asked.is_healthy, refused.is_healthy) == (False, True), "nobody knows yet whether there is a leader"
+
+
+@pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
+def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
+    """An election takes a second or two."""
+    late = {**healthy().read_at, "cluster": START + timedelta(seconds=seconds)}
+    known = with_failures(replace(healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))])
+    verdict = diagnose(begin(Poll(START + timedelta(seconds=seconds), known)))
+    assert verdict.is_healthy is is_healthy
+    assert verdict.blind == (() if is_healthy else ("quorum",))
 
 
 def test_a_lag_that_can_not_be_read_is_no_trend() -> None:

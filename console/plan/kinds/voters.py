@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AddVoter, RemoveVoter, Target, VoterTarget
 from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
+from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
@@ -90,9 +91,15 @@ def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
+def _why_unknown(snapshot: Snapshot) -> Failure | None:
+    """Return why the quorum was not described when it was last asked about, None where it was: what is known of it then
+    may be from before, and say that voters follow which are gone."""
+    return next((each.failure for each in snapshot.failures if each.part == "quorum"), None)
+
+
 def _unknown(edit: VoterEdit, snapshot: Snapshot) -> Refused:
     """Return a refusal where the quorum is not described: to brokers, or to controllers whose leader is away."""
-    why = next((each.failure for each in snapshot.failures if each.part == "quorum"), None)
+    why = _why_unknown(snapshot)
     because = f": {why.message}" if why is not None and why.message else ""
     if snapshot.cluster.controllers:
         return Refused(
@@ -142,7 +149,7 @@ def _without_majority(edit: VoterEdit, quorum: Quorum, draft: Draft) -> Refused 
 
 def _judge_join(edit: JoinQuorum, draft: Draft) -> Verdict:
     quorum = draft.snapshot.quorum
-    if quorum is None:
+    if quorum is None or _why_unknown(draft.snapshot) is not None:
         return _unknown(edit, draft.snapshot)
     if _voter(quorum, edit.target) is not None:
         of = f" with directory {edit.directory_id}" if edit.directory_id else ""
@@ -193,7 +200,7 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | No
 
 def _judge_leave(edit: LeaveQuorum, draft: Draft) -> Verdict:
     quorum = draft.snapshot.quorum
-    if quorum is None:
+    if quorum is None or _why_unknown(draft.snapshot) is not None:
         return _unknown(edit, draft.snapshot)
     if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
         return refused
