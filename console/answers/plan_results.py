@@ -60,9 +60,20 @@ def _plan_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> Iter
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
-    """Return the effects on others, what is deleted, the warnings, and what can't be reverted."""
+    """Return why checks failed, the effects on others, what is deleted, the warnings, and what can't be reverted."""
     others = effect_lines(effects(plan.staged, snapshot))
-    return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot, facts)), *loss_lines(plan.staged))
+    warnings = risk_lines(risks(plan.staged, snapshot, facts))
+    return (*failure_lines(plan), *others, *deletion_lines(gone), *warnings, *loss_lines(plan.staged))
+
+
+def failure_lines(plan: Plan) -> list[str]:
+    """Return why edits were refused when the plan was checked or sent, a line for each reason."""
+    outcomes = (outcome for each in plan.staged if (outcome := plan.outcome(each.edit)) is not None)
+    failed = {(failure_text(each.failure), names.target(each.target)): None for each in outcomes if each.failure}
+    places: dict[str, list[str]] = {}
+    for why, target in failed:
+        places.setdefault(why, []).append(target)
+    return [f"! failed: {names.some(some)}: {why}" for why, some in places.items()]
 
 
 def effect_lines(effects: Mapping[Slot, tuple[str, ...]]) -> list[str]:

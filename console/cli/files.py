@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -149,7 +150,8 @@ def _left_out(staging: Staging) -> int:
 
 # ``kac diff``: what would change for a cluster to be as files want it.
 
-NO_CHANGES = "no changes"
+NO_CHANGES, NO_OTHERS = "no changes", "no other changes"
+"""What is printed where nothing would change: without, and beside what can't be."""
 
 
 def diff_options(parser: argparse.ArgumentParser) -> None:
@@ -211,7 +213,7 @@ def tell_difference(
             code = code or FAILED
         deletions = await read_deletions(session)
         table = plan_table(session.plan, session.snapshot, deletions=deletions)
-        Printer(options.output)(replace(table, empty=NO_CHANGES))
+        Printer(options.output)(replace(table, empty=NO_OTHERS if code else NO_CHANGES))
         if not keep(session.plan, session.snapshot.cluster.cluster_id or ""):
             return FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)
@@ -316,15 +318,24 @@ def run_apply(options: argparse.Namespace) -> int:
         if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")
             return code
-        return await _apply(session, options) or code
+        return await _apply(session, options, NO_OTHERS if code else NO_CHANGES) or code
 
     return with_session(options, "apply", work)
 
 
-async def _apply(session: Session, options: argparse.Namespace) -> int:
-    from console.answers.plan_results import plan_table, report_tables
+async def _apply(session: Session, options: argparse.Namespace, empty: str) -> int:
+    """Print the plan of a session and apply it.
+
+    Args:
+        empty: what is printed where nothing is staged.
+
+    Returns:
+        The exit code.
+    """
+    from console.answers.plan_results import plan_table, report_tables, risk_lines
     from console.answers.results import Printer
     from console.plan.reconcile import ApplyOptions, ApplyReport
+    from console.plan.risks import risks
     from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
     from console.session.plan_facts import read_for_risks
     from console.session.retention_reading import read_deletions
@@ -334,9 +345,6 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     facts = await read_for_risks(session, session.plan.staged)
     table = plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts)
     printer = Printer(options.output)
-    printer(replace(table, empty=NO_CHANGES))
-    if not session.plan:
-        return DONE
 
     def show(report: ApplyReport) -> None:
         for each in report_tables(report, "apply"):
@@ -345,6 +353,15 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     front = TerminalFront(session.context.name, Terminal(), show, complain)
     accept = frozenset(name for name in options.accept.split(",") if name)
     given = ApplyOptions(options.valid_only, options.force, risks=accept)
+    if not options.yes:
+        # The question has all of them; without a terminal the flow asks none.
+        notes = () if front.can_ask else table.notes
+    else:
+        told = set(risk_lines(given.hindering(risks(session.plan.staged, session.snapshot, facts))))
+        notes = tuple(line for line in table.notes if line not in told)
+    printer(replace(table, empty=empty, notes=notes))
+    if not session.plan:
+        return DONE
     try:
         reports = await apply_flow(
             session,
@@ -438,24 +455,25 @@ def run_export(options: argparse.Namespace) -> int:
     from console.model.config import topic_resource
 
     gc.disable()
-    state = with_session(options, "export", _read_state)
+    as_strimzi = options.form == "strimzi"
+    state = with_session(options, "export", partial(_read_state, logins=as_strimzi))
     if isinstance(state, int):
         return state
     known, context = state
-    failures = [each for each in known.failures if each.part in PARTS]
+    failures = [each for each in known.failures if each.part in PARTS or (as_strimzi and each.part == "scram")]
     missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
     for line in missing:
         complain(f"could not be read: {line}")
     title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
     unread = [each.part for each in failures if not each.entity]
     wanted = wanted_of(known)
-    if options.form == "strimzi":
-        # Without its configs, which are not known: an operator would take an empty list of them for its wish.
+    if as_strimzi:
+        # Configs that were not read are not known: an operator would take an empty list of them for its wish.
         topics = {
             name: each if topic_resource(name) in known.configs else replace(each, configs=None)
             for name, each in wanted.topics.items()
         }
-        text = _as_strimzi(replace(wanted, topics=topics), title, unread, options.label or context)
+        text = _as_strimzi(replace(wanted, topics=topics), known, title, unread, options.label or context)
     else:
         text = yaml_text(wanted, title, unread, by_levels(known))
     if options.output is None:
@@ -472,14 +490,16 @@ class _State(NamedTuple):
     context: str
 
 
-async def _read_state(session: Session) -> _State:
-    """Read everything that a file can want. What can't be read is in the snapshot's failures, but features, which are
-    printed."""
+async def _read_state(session: Session, *, logins: bool) -> _State:
+    """Read everything that a file can want, and who logs in by a password if `logins`. What can't be read is in the
+    snapshot's failures, but features, which are printed."""
     from console.admin.errors import AdminError
     from console.session.reading import read_everything
-    from console.session.snapshot_reader import read_features
+    from console.session.snapshot_reader import read_features, read_scram
 
     await read_everything(session)
+    if logins:
+        await session.keep(read_scram(session.client))
     try:
         await session.keep(read_features(session.client))
     except AdminError as error:
@@ -487,17 +507,20 @@ async def _read_state(session: Session) -> _State:
     return _State(session.snapshot, session.context.name)
 
 
-def _as_strimzi(wanted: Wanted, title: str, unread: list[str], label: str) -> str:
-    """Return a wanted state as Strimzi's resources, and print what they can't say."""
+def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], label: str) -> str:
+    """Return a wanted state as Strimzi's resources, and print what they can't say, and what they would do."""
     from console.files.foreign.strimzi import CLUSTER_LABEL, is_label, strimzi_text
+    from console.model.codes import ScramMechanism
 
+    by_scram_512 = ScramMechanism.parse("SCRAM_SHA_512")
     if not is_label(label):
         complain(
             f"note: {label} can't be a label in Kubernetes: without {CLUSTER_LABEL} no operator takes them; --label"
         )
-    written = strimzi_text(wanted, title, label if is_label(label) else None, unread)
-    for line in written.left_out:
-        complain(f"note: left out: {line}")
+    by_password = {user for user, found in known.scram.items() if any(each.mechanism == by_scram_512 for each in found)}
+    written = strimzi_text(wanted, title, label if is_label(label) else None, unread, by_password)
+    for line in (*(f"left out: {each}" for each in written.left_out), *written.to_do):
+        complain(f"note: {line}")
     return written.text
 
 

@@ -15,10 +15,13 @@ from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.numbers import is_natural
 from console.model.yaml_places import Document, FileProblem, Node, Plain
+from console.plan.amounts import Unit, has_unit, unit_of
 
 Found = TypeVar("Found")
-_NUMBER_LIKE = re.compile(r"[+-]?[0-9][0-9_:xXoObBa-fA-F]*")
-_DECIMAL_DIGITS = re.compile(r"[+-]?(0|[1-9][0-9_]*)")
+_OTHER_NUMBER = re.compile(
+    r"[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|[0-9_]*\.?[0-9_]+[eE][+-]?[0-9]+)"
+)
+"""What readers of YAML take for a number of other digits: octal, hexadecimal, binary, sexagesimal, with an exponent."""
 
 
 class DocumentForm(NamedTuple):
@@ -104,16 +107,19 @@ def config_value(node: Node) -> str:
     commas.
 
     Raises:
-        FileProblem: it has no value, is a mapping, has a control character, or is a number whose digits YAML takes for
-            another one, such as 010 or 0x1F.
+        FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML takes for
+            another one, such as 010 or 0x1F, or has a unit, which Kafka knows none of.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))
     if node.is_null:
         node.fail("it has no value", 'leave the key out to inherit, or write "" for the empty value')
-    if isinstance(node.data, Plain) and _NUMBER_LIKE.fullmatch(node.data) and not _DECIMAL_DIGITS.fullmatch(node.data):
+    if isinstance(node.data, Plain) and _OTHER_NUMBER.fullmatch(node.data):
         node.fail(f"YAML may take {node.data[:40]} for another number", "write decimal digits, or put it in quotes")
     text = node.text()
+    unit = unit_of(str(node.path[-1]))
+    if unit is not Unit.NONE and has_unit(text.strip()):
+        node.fail(f"{text[:40]!r} has a unit, and Kafka reads none", f"write digits, in {unit.plural}")
     if text and not text.isprintable():
         node.fail("the value has a character that does not show itself", "write it without control characters")
     return text

@@ -47,6 +47,8 @@ SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
 LARGEST = 128 << 20
 """The largest file that is read, in bytes."""
+TEMPLATE = "{{"
+RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
 """Characters at most by which a form of lines is recognized."""
 _ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
@@ -104,7 +106,12 @@ def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
     of_text = next((form for form in TEXT_FORMS if form.owns(beginning)), None)
     if of_text is not None:
         return list(of_text.take(text, source, read))
-    documents = read_documents(text, source) or (Document(source, None),)
+    try:
+        documents = read_documents(text, source) or (Document(source, None),)
+    except FileProblem as problem:
+        if TEMPLATE not in text or problem.hint:
+            raise
+        raise FileProblem(source, problem.line, problem.message, RENDER) from None
     forms = [next((form for form in DOCUMENT_FORMS if form.owns(each.data)), None) for each in documents]
     if not any(forms):
         if len(documents) > 1:

@@ -274,3 +274,48 @@ def test_a_device_is_written_into_and_a_link_stays_one(kac: Kac, exported: Path,
     assert kac("export", "--output", str(tmp_path / "link")) == (0, "", "")
     assert (tmp_path / "link").is_symlink()
     assert kac("export", "--output", str(tmp_path)) == (1, "", f"kac: can't write {tmp_path}: Is a directory\n")
+
+
+RISKY = "version: 1\ntopics:\n  risky: {partitions: 1, replication: 1, configs: {min.insync.replicas: '2'}}\n"
+RISK = "isr-above-replication"
+
+
+def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the plan where nothing asks about it, else where it is asked about or stops the apply."""
+    file = tmp_path / "risky.yaml"
+    file.write_text(RISKY)
+
+    def said(*words: str) -> tuple[int, int, int]:
+        code, out, complaints = kac("apply", "-f", str(file), *words)
+        return code, out.count(f"! {RISK}: "), complaints.count(f"! {RISK}: ")
+
+    assert said() == (1, 1, 0)
+    assert said("--yes") == (1, 0, 1)
+    monkeypatch.setattr("console.session.terminal_front.Terminal.answers", True)
+
+    async def line(*_: object) -> str:
+        return "no"
+
+    monkeypatch.setattr("console.session.terminal_front.Terminal.line", line)
+    assert said() == (1, 0, 1)
+    monkeypatch.undo()
+    assert said("--yes", "--accept", RISK) == (0, 1, 0)
+
+
+def test_a_plan_says_why_brokers_refuse_it(kac: Kac, tmp_path: Path) -> None:
+    """Each reason once, however many lines of the plan it is of."""
+    file = tmp_path / "bad.yaml"
+    file.write_text("version: 1\ntopics:\n  bad: {partitions: 1, configs: {segment.bytes: '5', retention.ms: 7d}}\n")
+    code, out, _ = kac("plan", "-f", str(file))
+    assert code == 1
+    (why,) = (line for line in out.splitlines() if line.startswith("! failed: "))
+    assert why.startswith("! failed: topic bad: INVALID_CONFIG: ")
+    assert "segment.bytes" in why
+
+
+def test_what_can_not_be_is_not_called_unchanged(kac: Kac, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("version: 1\ntopics:\n  'no name': {}\n")
+    code, out, complaints = kac("diff", "-f", str(file))
+    assert (code, out) == (1, "no other changes\n")
+    assert "can't be a topic's name" in complaints

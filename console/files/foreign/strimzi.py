@@ -1,14 +1,15 @@
 """Strimzi's KafkaTopic and KafkaUser, read and written.
 
 Fields, and what the operators make of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
-044-Crd-kafkauser.yaml, v1beta2 and v1) and its user operator's KafkaUserModel and SimpleAclRule. A user who logs in by
-a certificate is ``CN=NAME`` to Kafka.
+044-Crd-kafkauser.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and its user operator's
+KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user is called as the resource is, and who logs in by a
+certificate ``CN=NAME``. What a resource does not list of its topic or user, the operators take away.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -31,9 +32,10 @@ from widgets.cells import clean
 GROUP = "kafka.strimzi.io"
 CLUSTER_LABEL = "strimzi.io/cluster"
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
-_VERSION = f"{GROUP}/v1beta2"
-"""The version that is written: every release since 0.22 reads it."""
-_MANAGED = "strimzi.io/managed"
+_VERSION = f"{GROUP}/v1"
+"""The version that is written: releases since 0.49 read it, and those since 1.0 no other."""
+_LEFT_ALONE = {"strimzi.io/managed": "false", "strimzi.io/pause-reconciliation": "true"}
+"""Annotations by which the operators leave a resource alone."""
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
 _QUOTAS = {
@@ -57,7 +59,8 @@ _OPERATIONS = {
     "IdempotentWrite": "IDEMPOTENT_WRITE",
     "All": "ALL",
 }
-_BY_CERTIFICATE = ("tls", "tls-external")
+_TLS_EXTERNAL, _BY_PASSWORD = "tls-external", "scram-sha-512"
+_BY_CERTIFICATE = ("tls", _TLS_EXTERNAL)
 _CN = "CN="
 _PRINCIPAL = "User:"
 
@@ -66,7 +69,7 @@ _PRINCIPAL = "User:"
 
 
 def _owns(data: Any) -> bool:
-    return isinstance(data, dict) and isinstance(data.get("apiVersion"), str) and isinstance(data.get("kind"), str)
+    return isinstance(data, dict) and {"apiVersion", "kind"} <= data.keys()
 
 
 def _take(document: Document, read: Read) -> Iterator[FileProblem]:
@@ -104,14 +107,29 @@ def _resource(node: Node, read: Read, problems: list[FileProblem]) -> None:
     if "name" not in metadata:
         parts["metadata"].fail("name is missing", "add it")
     name = shown(metadata["name"])
-    annotations = metadata["annotations"].named() if "annotations" in metadata else {}
-    if _MANAGED in annotations and annotations[_MANAGED].text().lower() == "false":
-        read.notes.append(node.problem(f"{kind} {name} is left out", f"it has {_MANAGED}: false"))
+    if why := _why_left_alone(metadata):
+        read.notes.append(node.problem(f"{kind} {name} is left out", why))
         return
-    labels = metadata["labels"].named() if "labels" in metadata else {}
+    labels = _texts_of(metadata, "labels")
     part = read.of_cluster(shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
     spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
     _KINDS[kind](name, node, spec, part, read, problems)
+
+
+def _why_left_alone(metadata: Mapping[str, Node]) -> str:
+    """Return why the operators do nothing for a resource; ``""`` if they do."""
+    if "deletionTimestamp" in metadata:
+        return "it is being deleted"
+    annotations = _texts_of(metadata, "annotations")
+    for key, value in _LEFT_ALONE.items():
+        if key in annotations and annotations[key].text().lower() == value:
+            return f"it has {key}: {value}"
+    return ""
+
+
+def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
+    """Return labels or annotations; there may be none, or a null."""
+    return metadata[name].named() if name in metadata and not metadata[name].is_null else {}
 
 
 def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, problems: list[FileProblem]) -> None:
@@ -136,12 +154,15 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
     if spec is None:
         node.fail("spec is missing", "add it")
     found = spec.named()
-    problems += spec.unknown(("userName", "authentication", "authorization", "quotas", "template"))
-    user = shown(found["userName"]) if "userName" in found else name
-    if "authentication" in found and _logs_in(found["authentication"], user, read) in _BY_CERTIFICATE:
-        user = f"{_CN}{user}"
+    problems += spec.unknown(("authentication", "authorization", "quotas", "template"))
+    how = tried(problems, _logs_in, found.get("authentication"))
+    if how == _BY_PASSWORD:
+        what = f"the SCRAM-SHA-512 credential of {name} is left out: no file holds it"
+        read.notes.append(found["authentication"].problem(what, "kac scram --create sets one"))
+    user = f"{_CN}{name}" if how in _BY_CERTIFICATE else name
+    of_rule = partial(_rule, user, node.named()["apiVersion"].text() == _VERSION)
     for rule in tried(problems, _rules, found.get("authorization")) or ():
-        for acl in tried(problems, partial(_rule, user), rule) or ():
+        for acl in tried(problems, of_rule, rule) or ():
             part.acls[acl] = None
             part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
     if "quotas" in found:
@@ -151,18 +172,10 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
 _KINDS = {"KafkaTopic": _topic, "KafkaUser": _user}
 
 
-def _logs_in(node: Node, user: str, read: Read) -> str:
-    """Return how a user logs in; note what no file holds."""
-    found = node.fields(("type",), ("password",))
-    how = found["type"].choice((*_BY_CERTIFICATE, "scram-sha-512"))
-    by_hand = "kac scram --create sets one"
-    if "password" in found:
-        found["password"].fail(f"the password of {user} is in a Secret, which is not read", f"take it out: {by_hand}")
-    if how not in _BY_CERTIFICATE:
-        read.notes.append(
-            node.problem(f"the SCRAM-SHA-512 credential of {user} is left out: no file holds it", by_hand)
-        )
-    return how
+def _logs_in(node: Node) -> str:
+    """Return how a user logs in. How long a certificate is valid, and where a password stands, is not Kafka's."""
+    found = node.fields(("type",), ("password", "validityDays", "renewalDays"))
+    return found["type"].choice((*_BY_CERTIFICATE, _BY_PASSWORD))
 
 
 def _rules(node: Node) -> list[Node]:
@@ -171,7 +184,7 @@ def _rules(node: Node) -> list[Node]:
     return found["acls"].items()
 
 
-def _rule(user: str, node: Node) -> list[Acl]:
+def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
     found = node.fields(("resource",), ("operations", "operation", "host", "type"))
     resource = found["resource"].fields(("type",), ("name", "patternType"))
     type_ = resource["type"].choice(_TYPES)
@@ -184,9 +197,11 @@ def _rule(user: str, node: Node) -> list[Acl]:
         found["resource"].fail("name is missing", "add it; * is every name")
     permission = found["type"].choice(("allow", "deny")) if "type" in found else "allow"
     host = shown(found["host"]) if "host" in found else "*"
+    if is_newest and "operation" in found:
+        found["operation"].fail(f"{_VERSION} has no operation", "write a list of operations")
     if ("operations" in found) == ("operation" in found):
         node.fail("operations is missing" if "operations" not in found else "operation and operations both stand here")
-    # Older files have one operation under its own name.
+    # Older versions have one operation under its own name.
     named = found["operations"].items() if "operations" in found else [found["operation"]]
     acls = []
     for each in named:
@@ -241,11 +256,12 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 class Written(Struct, frozen=True):
     """What was written. text: the YAML, a document for each topic and user. left_out: what Strimzi's resources can't
-    say, a line each.
+    say, a line each. to_do: what has to be done before the user operator may have them, likewise.
     """
 
     text: str
     left_out: tuple[str, ...]
+    to_do: tuple[str, ...] = ()
 
 
 def is_label(text: str) -> bool:
@@ -253,23 +269,31 @@ def is_label(text: str) -> bool:
     return _LABEL.fullmatch(text) is not None
 
 
-def strimzi_text(wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = ()) -> Written:
+def strimzi_text(
+    wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = (), by_password: Collection[str] = ()
+) -> Written:
     """Return a wanted state as Strimzi's resources. What is read back from them differs in nothing that they can say.
 
     Args:
         title: a comment on the first line.
         label: the value of the label `CLUSTER_LABEL`; None for none.
         unread: parts that were not read as a whole; they are named in comments.
+        by_password: users with a SCRAM-SHA-512 credential.
     """
     left_out: list[str] = []
-    documents = [*_topics(wanted.topics, label, left_out), *_users(wanted, label, left_out)] or [_NOTHING]
+    to_do: list[str] = []
+    topics = _topics(wanted.topics, label, left_out)
+    documents = [*topics, *_users(wanted, label, by_password, left_out, to_do)] or [_NOTHING]
     if wanted.configs:
         kinds = sorted({resource.type.entity.spoken for resource in wanted.configs})
         left_out.append(f"configs of {', '.join(kinds)}: Strimzi has no resource for them")
     unknown = (f"unknown {part}: they could not be read" for part in unread)
-    comments = [f"# {clean(line)}" for line in (title, *unknown, *(f"left out: {each}" for each in left_out))]
+    said = (title, *unknown, *(f"left out: {each}" for each in left_out), *to_do)
+    lines = [f"# {clean(line)}" for line in said]
     return Written(
-        "\n".join([*comments, *(line for document in documents for line in document)]) + "\n", tuple(left_out)
+        "\n".join([*lines, *(line for document in documents for line in document)]) + "\n",
+        tuple(left_out),
+        tuple(to_do),
     )
 
 
@@ -279,25 +303,29 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
         if not topic or not topic.isprintable():
             left_out.append(f"topic {names.spoken(topic)}: its name has a character that does not show itself")
             continue
-        wanted, name = topics[topic], _name_for(topic, taken)
+        wanted = topics[topic]
+        if wanted.configs is None:
+            # An operator takes away what a topic's resource does not list.
+            left_out.append(f"topic {clean(topic)}: its configs are not known")
+            continue
+        if odd := [key for key, value in wanted.configs.items() if not _shows(key, value)]:
+            left_out.append(f"topic {clean(topic)}: {clean(odd[0])} is secret, or does not show itself")
+            continue
+        name = _name_for(topic, taken)
         spec = [f"  topicName: {quoted(topic)}"] if name != topic else []
         counts = {"partitions": wanted.partitions, "replicas": wanted.replication}
         spec += [f"  {key}: {value}" for key, value in counts.items() if value is not None]
-        configs = wanted.configs
-        if configs is not None and (odd := [key for key, value in configs.items() if not _shows(key, value)]):
-            left_out.append(f"configs of topic {clean(topic)}: {clean(odd[0])} is secret, or does not show itself")
-        elif configs:
-            spec += ["  config:", *(f"    {key_text(key)}: {quoted(str(configs[key]))}" for key in sorted(configs))]
-        elif configs is not None:
-            spec.append("  config: {}")
-        yield _document("KafkaTopic", name, label, spec)
+        values = [f"    {key_text(key)}: {quoted(str(value))}" for key, value in sorted(wanted.configs.items())]
+        yield _document("KafkaTopic", name, label, [*spec, "  config:", *values] if values else [*spec, "  config: {}"])
 
 
 def _shows(key: str, value: object) -> bool:
     return key.isprintable() and bool(key) and isinstance(value, str) and value.isprintable()
 
 
-def _users(wanted: Wanted, label: str | None, left_out: list[str]) -> Iterator[list[str]]:
+def _users(
+    wanted: Wanted, label: str | None, by_password: Collection[str], left_out: list[str], to_do: list[str]
+) -> Iterator[list[str]]:
     rules: dict[str, list[Acl]] = {}
     for acl in sorted(wanted.acls):
         user = acl.principal.removeprefix(_PRINCIPAL)
@@ -316,20 +344,33 @@ def _users(wanted: Wanted, label: str | None, left_out: list[str]) -> Iterator[l
         if said:
             limits[user] = said
     taken: set[str] = set()
-    for user in sorted({*rules, *limits}, key=lambda user: (not _is_name(user), user)):
-        yield _user_document(user, rules.get(user, []), limits.get(user, {}), label, taken)
+    for user in sorted({*rules, *limits}):
+        name = _certified(user) or user
+        if not _is_name(name) or name in taken:
+            of_kubernetes = "Kubernetes does not accept its name, and Strimzi's users have no other"
+            why = f"Strimzi's {name} is {_PRINCIPAL}{_CN}{name} already" if name in taken else of_kubernetes
+            left_out.append(f"user {clean(user)}: {why}")
+            continue
+        taken.add(name)
+        login = _TLS_EXTERNAL if name != user else _BY_PASSWORD if name in by_password else ""
+        if login == _BY_PASSWORD:
+            to_do.append(f"user {user} gets a new password, unless there is a Secret {user} with its own as password")
+        elif name in by_password:
+            to_do.append(f"user {name} loses its password: {user} logs in by a certificate")
+        yield _user_document(name, login, rules.get(user, []), limits.get(user, {}), label)
+
+
+def _certified(user: str) -> str:
+    """Return the name in a certificate's subject, ``""`` for another user."""
+    bare = user.removeprefix(_CN)
+    # Of several parts of a distinguished name the operator would take the first alone.
+    return bare if bare != user and not {",", "="} & set(bare) else ""
 
 
 def _user_document(
-    user: str, rules: list[Acl], limits: Mapping[str, float], label: str | None, taken: set[str]
+    name: str, login: str, rules: list[Acl], limits: Mapping[str, float], label: str | None
 ) -> list[str]:
-    bare = user.removeprefix(_CN)
-    # Of several parts of a distinguished name the operator would take the first alone.
-    by_certificate = bare != user and bool(bare) and not {",", "="} & set(bare)
-    named = bare if by_certificate else user
-    name = _name_for(named, taken)
-    spec = [f"  userName: {quoted(named)}"] if name != named else []
-    spec += ["  authentication:", "    type: tls-external"] if by_certificate else []
+    spec = ["  authentication:", f"    type: {login}"] if login else []
     if rules:
         spec += ["  authorization:", "    type: simple", "    acls:"]
     for acl in rules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from console.files.foreign.strimzi import is_label, strimzi_text
 from console.files.read import Read, for_cluster
 from console.files.reading import take_text
 from console.files.staging import file_edits
-from console.files.wanted import Wanted, WantedTopic
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import topic_resource
@@ -56,7 +57,7 @@ spec:
         operations: [Read, DescribeConfigs]
         host: "*"
       - resource: {type: cluster}
-        operation: IdempotentWrite
+        operations: [IdempotentWrite]
         type: deny
         host: 10.0.0.7
   quotas:
@@ -124,17 +125,55 @@ def test_several_documents_and_lists(tmp_path: Path) -> None:
     assert BILLING in read.quotas
 
 
-def test_what_is_left_out_is_named(tmp_path: Path) -> None:
-    others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
-    unmanaged = TOPIC.replace("  labels:", '  annotations: {strimzi.io/managed: "false"}\n  labels:')
-    scram = USER.replace("type: tls", "type: scram-sha-512")
-    assert notes(tmp_path, f"{others}{unmanaged}---\n{scram}") == [
-        "file:1: kind Secret is left out; KafkaTopic and KafkaUser are read",
-        "file:5: KafkaTopic shop-orders is left out; it has strimzi.io/managed: false",
-        "file:29: the SCRAM-SHA-512 credential of billing is left out: no file holds it; kac scram --create sets one",
+def test_older_versions_have_one_operation(tmp_path: Path) -> None:
+    """Under its own name; the newest has a list alone."""
+    older = USER.replace("/v1\n", "/v1beta2\n").replace("operations: [IdempotentWrite]", "operation: IdempotentWrite")
+    assert wanted(tmp_path, older).acls == wanted(tmp_path, USER).acls
+    newest = older.replace("/v1beta2\n", "/v1\n")
+    assert problems(tmp_path, newest) == [
+        "file:16: kafka.strimzi.io/v1 has no operation; write a list of operations",
     ]
-    assert not wanted(tmp_path, unmanaged).topics
+
+
+@pytest.mark.parametrize(
+    "authentication",
+    ["{type: scram-sha-512}", "{type: scram-sha-512, password: {valueFrom: {secretKeyRef: {name: a, key: b}}}}"],
+)
+def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
+    """A password that the operator makes up, and one that it reads from a Secret: neither is in the file."""
+    others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
+    scram = USER.replace("authentication:\n    type: tls", f"authentication: {authentication}")
+    assert notes(tmp_path, f"{others}{scram}") == [
+        "file:1: kind Secret is left out; KafkaTopic and KafkaUser are read",
+        "file:11: the SCRAM-SHA-512 credential of billing is left out: no file holds it; kac scram --create sets one",
+    ]
     assert QuotaEntity.of({"user": "billing"}) in wanted(tmp_path, scram).quotas
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ('annotations: {strimzi.io/managed: "false"}', "it has strimzi.io/managed: false"),
+        ('annotations: {strimzi.io/pause-reconciliation: "true"}', "it has strimzi.io/pause-reconciliation: true"),
+        ('deletionTimestamp: "2026-11-27T04:00:00Z"', "it is being deleted"),
+    ],
+)
+def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: str, why: str) -> None:
+    """Topics and users; what kubectl prints of one that goes would bring it back."""
+    theirs = f"{TOPIC}---\n{USER}".replace("  labels:", f"  {metadata}\n  labels:")
+    assert notes(tmp_path, theirs) == [
+        f"file:1: KafkaTopic shop-orders is left out; {why}",
+        f"file:19: KafkaUser billing is left out; {why}",
+    ]
+    assert wanted(tmp_path, theirs).is_empty
+    unset = theirs.replace('"false"', '"true"').replace('pause-reconciliation: "true"', 'pause-reconciliation: "false"')
+    assert wanted(tmp_path, unset.replace("deletionTimestamp", "creationTimestamp")).topics.keys() == {"shop.Orders"}
+    assert wanted(tmp_path, TOPIC.replace("  labels:", "  annotations:\n  labels:")).topics
+
+
+def test_how_long_a_certificate_is_valid_is_no_concern_of_kafka(tmp_path: Path) -> None:
+    days = USER.replace("type: tls", "type: tls\n    validityDays: 30\n    renewalDays: 10")
+    assert wanted(tmp_path, days).wanted == wanted(tmp_path, USER).wanted
 
 
 @pytest.mark.parametrize(
@@ -145,6 +184,10 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         ("partitions: 6", "partitions: many", "file:9: 'many' is no whole number of 1 to 1,000,000"),
         ("min.insync.replicas: 2", "min.insync.replicas: 010", "file:13: YAML may take 010 for another number"),
         ("min.insync.replicas: 2", "min.insync.replicas: 0x2", "file:13: YAML may take 0x2 for another number"),
+        ("retention.ms: 7200000", "retention.ms: 2h", "file:12: '2h' has a unit, and Kafka reads none; write digits"),
+        ("retention.ms: 7200000", 'retention.ms: "7d"', "file:12: '7d' has a unit, and Kafka reads none; write digits"),
+        ("retention.ms: 7200000", "retention.ms: 1e9", "file:12: YAML may take 1e9 for another number"),
+        ("retention.ms: 7200000", "retention.ms: 1:30", "file:12: YAML may take 1:30 for another number"),
         ("min.insync.replicas: 2", "min.insync.replicas:", "file:13: it has no value; leave the key out"),
         ("min.insync.replicas: 2", 'min.insync.replicas: "2\\e"', "file:13: the value has a character that does not"),
         ("min.insync.replicas: 2", "min.insync.replicas: {a: 1}", "file:13: min.insync.replicas must be a text"),
@@ -165,11 +208,7 @@ def test_a_topic_that_is_refused(tmp_path: Path, old: str, new: str, said: str) 
     ("old", "new", "said"),
     [
         ("    type: tls", "    type: kerberos", "file:8: kerberos is not one of tls, tls-external, scram-sha-512"),
-        (
-            "    type: tls",
-            "    type: scram-sha-512\n    password: {valueFrom: {secretKeyRef: {name: a, key: b}}}",
-            "file:9: the password of billing is in a Secret, which is not read; take it out: kac scram --create sets",
-        ),
+        ("  authentication:", "  userName: Billing\n  authentication:", "file:7: unknown key 'userName'; "),
         ("type: simple", "type: opa", "file:10: opa is not one of simple"),
         ("type: topic", "type: subject", "file:12: subject is not one of topic, group, cluster, transactionalId"),
         ("patternType: prefix", "patternType: glob", "file:12: glob is not one of literal, prefix"),
@@ -187,6 +226,23 @@ def test_a_user_that_is_refused(tmp_path: Path, old: str, new: str, said: str) -
     assert old in USER
     found = problems(tmp_path, USER.replace(old, new, 1))
     assert any(each.startswith(said) for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TOPIC.replace("shop-orders", "{{ .Values.name }}"), 4),
+        (f"{{{{- range .Values.topics }}}}\n{TOPIC}{{{{- end }}}}\n", 1),
+    ],
+)
+def test_a_template_is_called_one(tmp_path: Path, text: str, line: int) -> None:
+    """YAML that is none yet; what is wrong with it is said first."""
+    (said,) = problems(tmp_path, text)
+    assert said.startswith(f"file:{line}: ")
+    assert said.endswith("; it seems to be a template: render it first, as helm template does")
+    assert problems(tmp_path, TOPIC.replace("kafka.strimzi.io/v1beta2", "{Version}")) == [
+        "file:1: apiVersion must be a text or a number"
+    ]
 
 
 def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
@@ -222,9 +278,9 @@ def test_ours_stays_one_document(tmp_path: Path) -> None:
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
-USERS = st.sampled_from(["alice", "CN=billing", "CN=a,OU=b", "Alice Liddell", "*", "", "User:x", "a\x1b"]) | st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=8
-)
+USERS = st.sampled_from(
+    ["alice", "CN=alice", "CN=billing", "CN=a,OU=b", "Alice Liddell", "*", "", "User:x", "a\x1b"]
+) | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 ACLS = st.builds(
     Acl,
     st.sampled_from(["TOPIC", "GROUP", "TRANSACTIONAL_ID", "USER"]).map(AclResourceType.parse),
@@ -248,10 +304,10 @@ def read_back(text: str) -> Read:
     return for_cluster(read, None)
 
 
-@given(WANTED | OF_USERS, st.text(max_size=8))
-def test_what_is_written_is_read_back(state: Wanted, title: str) -> None:
+@given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
+def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
     """Nothing is added, nothing differs of what is said, and what can't be said is named."""
-    written = strimzi_text(state, title, "west")
+    written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
     back = read_back(written.text).wanted
     assert back.acls <= state.acls
@@ -262,7 +318,8 @@ def test_what_is_written_is_read_back(state: Wanted, title: str) -> None:
     for name, topic in back.topics.items():
         there = state.topics[name]
         assert (topic.partitions, topic.replication) == (there.partitions, there.replication)
-        assert topic.configs is None or topic.configs == there.configs
+        # What a resource does not list the operator would take away.
+        assert topic.configs == there.configs
     unsaid = [name for name, topic in state.topics.items() if name not in back.topics or back.topics[name] != topic]
     limits = [entity for entity, values in state.quotas.items() if values != back.quotas.get(entity, {})]
     assert bool(written.left_out) == bool(unsaid or limits or back.acls != state.acls or state.configs)
@@ -286,3 +343,44 @@ def test_names_are_names_of_kubernetes(topics: dict[str, WantedTopic]) -> None:
         assert len(each["metadata"]["name"]) <= 253
         assert each["metadata"]["name"] == each["metadata"]["name"].lower()
         assert each["spec"].get("topicName", each["metadata"]["name"]) in topics
+
+
+@given(OF_USERS, st.sets(USERS, max_size=2))
+def test_users_are_what_their_resources_are_called(state: Wanted, by_password: set[str]) -> None:
+    """The operators know no other name of a user, and one name once."""
+    import yaml
+
+    text = strimzi_text(state, "", None, (), by_password).text
+    found = [each for each in yaml.safe_load_all(text) if each["kind"] == "KafkaUser"]
+    assert {each["apiVersion"] for each in found} <= {"kafka.strimzi.io/v1"}
+    names = [each["metadata"]["name"] for each in found]
+    assert len(set(names)) == len(names)
+    for each in found:
+        assert each["spec"].keys() <= {"authentication", "authorization", "quotas"}
+        is_certified = each["spec"].get("authentication") == {"type": "tls-external"}
+        user = f"CN={each['metadata']['name']}" if is_certified else each["metadata"]["name"]
+        assert user in {acl.principal.removeprefix("User:") for acl in state.acls} | {
+            entity[0].name for entity in state.quotas
+        }
+
+
+def test_who_has_a_password_keeps_one() -> None:
+    """Of a user without authentication the user operator deletes it."""
+    names = ("alice", "bob", "carol", "CN=dave")
+    limits = {QuotaEntity.of({"user": name}): {"producer_byte_rate": 5.0} for name in names}
+    written = strimzi_text(Wanted(quotas=limits), "", None, (), {"alice", "dave", "eve"})
+    assert written.text.count("scram-sha-512") == 1
+    assert "name: alice\nspec:\n  authentication:\n    type: scram-sha-512\n" in written.text
+    assert written.to_do == (
+        "user dave loses its password: CN=dave logs in by a certificate",
+        "user alice gets a new password, unless there is a Secret alice with its own as password",
+    )
+    assert all(f"# {line}\n" in written.text for line in written.to_do)
+
+
+@pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
+def test_a_topic_whose_configs_can_not_be_said_is_left_out(configs: Mapping[str, Value] | None) -> None:
+    """An operator takes all away that its resource does not list."""
+    written = strimzi_text(Wanted({"orders": WantedTopic(3, 1, configs)}), "", None)
+    assert "kind: KafkaTopic" not in written.text
+    assert [each.partition(":")[0] for each in written.left_out] == ["topic orders"]
