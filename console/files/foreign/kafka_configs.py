@@ -26,8 +26,9 @@ _OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
 _QUOTAS = re.compile(r"Quota configs for (.+) are (.*)")
 _SCRAM = re.compile(r"SCRAM credential configs for user-principal '(.*)' are (.*)")
 _OLD = re.compile(r"Configs for .+ are ?.*")
-_PART = re.compile(r"the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '([^']*)'")
-_PARTS = re.compile(rf"(?:{_PART.pattern})(?:, (?:{_PART.pattern}))?")
+_PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
+_PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
+"""A name may have a quote in it, as CN=O'Brien has: the tool escapes none."""
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
 _HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -125,13 +126,14 @@ def _begin(listing: _Listing, source: str, number: int, read: Read) -> Iterator[
 
 
 def _quota(entity: str, pairs: str, source: str, number: int, read: Read) -> Iterator[FileProblem]:
-    if not _PARTS.fullmatch(entity):
+    found = _PARTS.fullmatch(entity)
+    if found is None:
         yield FileProblem(source, number, f"no entity of a quota: {entity[:80]!r}", "take the line out")
         return
     parts: dict[str, str | None] = {}
-    for found in _PART.finditer(entity):
-        default, word, name = found.groups()
-        parts[_QUOTA_TYPES[default or word]] = None if default else name
+    for default, word, name in (found.groups()[:3], found.groups()[3:]):
+        if default or word:
+            parts[_QUOTA_TYPES[default or word]] = None if default else name
     of = QuotaEntity.of(parts)
     yield from read.begin(of, f"the quota of {of.as_dict()}", source, number)
     limits: Mapping[str, str] = dict(pair.partition("=")[::2] for pair in pairs.split(", ") if pair)

@@ -101,13 +101,27 @@ def test_configs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("entity", "parts"),
+    [
+        ("user-principal 'CN=O'Brien'", {"user": "CN=O'Brien"}),
+        ("user-principal 'O'Brien, U.', client-id 'it's'", {"user": "O'Brien, U.", "client-id": "it's"}),
+        ("user-principal 'O'Brien', the default client-id", {"user": "O'Brien", "client-id": None}),
+        ("the default user-principal, client-id 'a, b'", {"user": None, "client-id": "a, b"}),
+    ],
+)
+def test_names_with_quotes_and_commas(tmp_path: Path, entity: str, parts: dict[str, str | None]) -> None:
+    read = wanted(tmp_path, f"Quota configs for {entity} are producer_byte_rate=5.0\n")
+    assert read.quotas == {QuotaEntity.of(parts): {"producer_byte_rate": 5.0}}
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("  retention.ms=1000 ", "  retention.ms ", "file:2: this is no line of kafka-configs --describe; take it out"),
         ("retention.ms=1000 ", "retention.ms=10\x0700 ", "file:2: the line has a character that does not show itself"),
         ("broker 1", "broker one", "file:9: 'one' is no broker's id; write a number"),
         ("2.0E7", "much", "file:11: consumer_byte_rate has no number; take it out"),
-        ("'al ice'", "'al' ice'", "file:11: no entity of a quota: "),
+        ("'al ice'", "'al ice", "file:11: no entity of a quota: "),
         (
             "Dynamic configs for topic orders are:",
             "Configs for topic 'orders' are retention.ms=1",
