@@ -2,7 +2,7 @@
 
 A path is as in `console.model.record_filter`, and ``**`` stands for any number of members and elements, none too:
 ``$.card``, ``$.items[*].price``, ``$.**.email``. What can't be looked through for a path is hidden as a whole: a
-binary value, and a text that has a ``{`` and is no JSON.
+binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -78,7 +79,7 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath]) -> bytes | Non
             return msgspec.json.encode(masked(document, paths))
     except (ValueError, RecursionError):
         pass
-    return hidden(data) if _may_hold_a_field(data) else data
+    return hidden(data) if _may_hold_a_field(data, paths) else data
 
 
 def _names_none(data: bytes, paths: Sequence[MaskPath]) -> bool:
@@ -86,7 +87,8 @@ def _names_none(data: bytes, paths: Sequence[MaskPath]) -> bool:
     last = [path.steps[-1] for path in paths]
     if b"\\" in data or not data.isascii() or _BINARY.search(data) is not None:
         return False
-    return all(isinstance(name, str) and name.encode() not in data for name in last)
+    text = data.lower()
+    return all(isinstance(name, str) and name.lower().encode() not in text for name in last)
 
 
 def masked(document: Any, paths: Iterable[MaskPath]) -> Any:
@@ -103,13 +105,24 @@ def hidden(data: bytes) -> bytes:
     return f"{MASKED} {len(data)} bytes hidden: fields are masked here, and this is no JSON".encode()
 
 
-def _may_hold_a_field(data: bytes) -> bool:
-    """Return whether contents that are no JSON may be an object in some encoding: binary, or broken JSON."""
+def _may_hold_a_field(data: bytes, paths: Iterable[MaskPath]) -> bool:
+    """Return whether contents that are no JSON may have a masked field in some encoding: binary, broken JSON, a text
+    that gives one by its name.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return True
-    return "{" in text or text.lstrip("\ufeff \t\r\n").startswith("[") or _BINARY.search(data) is not None
+    if "{" in text or text.lstrip("\ufeff \t\r\n").startswith("[") or _BINARY.search(data) is not None:
+        return True
+    names = {path.steps[-1] for path in paths}
+    return any(isinstance(name, str) and _given(name).search(text) is not None for name in names)
+
+
+@cache
+def _given(name: str) -> re.Pattern[str]:
+    """Return what finds a name with what other notations have between it and its value: ``card=``, ``<card>``."""
+    return re.compile(rf"""(?<!\w){re.escape(name)}["']?(?:\s*[=:>,;|]|\t)""", re.IGNORECASE)
 
 
 def _reached(states: Iterable[Steps]) -> frozenset[Steps]:

@@ -54,6 +54,11 @@ def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
         b'"{\\"card\\": \\"%s\\"}"',
         b"\x00\x00\x00\x00\x07\x12%s",  # of a schema: nothing says where a field is
         b"[" * 5_000 + b'{"card": "%s"}' + b"]" * 5_000,
+        b"id=7&card=%s",
+        b"card: %s\n",
+        b"<Card>%s</Card>",
+        b"card\t%s",
+        b'"card, %s"',
     ],
 )
 def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> None:
@@ -62,7 +67,7 @@ def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    "data", [b"order-7", b"7", b"1.50", b"[main] started", b'{"id": 1.50}', b'"x"', "grün".encode()]
+    "data", [b"order-7", b"7", b"1.50", b"[main] started", b"card-7", b"discard=7", b'{"id": 1.50}', b'"x"', "grün".encode()]
 )
 def test_what_can_hold_no_masked_field_stays_as_it_is(data: bytes) -> None:
     assert shown(data, "$.card") == data
