@@ -111,7 +111,7 @@ def why_no_way_back(feature: str, old: int, new: int) -> str:
     (MetadataVersion.checkIfMetadataChanged); kraft.version never does (KIP-853).
     """
     if feature == KRAFT_VERSION:
-        return "kraft.version can't be lowered"
+        return "kraft.version can't be lowered" if old < new else ""
     if feature != METADATA_VERSION:
         return ""
     known = feature_levels()[METADATA_VERSION]

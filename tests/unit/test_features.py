@@ -18,8 +18,9 @@ from console.model.feature_levels import (
 )
 from console.model.releases import release_of
 from console.model.snapshot import Snapshot
-from console.present.features import FeatureRow, by_range, feature_rows, unasked
+from console.present.features import FeatureRow, by_range, feature_lines, feature_rows, unasked
 from console.present.quorum import QUORUM, quorum_rows
+from console.present.text import plain
 
 levels = st.integers(1, max(feature_levels()[METADATA_VERSION]))
 ranges = st.none() | st.tuples(st.integers(0, 5), st.integers(0, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -49,6 +50,13 @@ def test_which_levels_have_no_way_back() -> None:
     assert not why_no_way_back(METADATA_VERSION, 23, 29)
     assert why_no_way_back(KRAFT_VERSION, 0, 1)
     assert not why_no_way_back("transaction.version", 0, 2)
+
+
+@given(st.sampled_from([*feature_levels(), KRAFT_VERSION, "of.a.newer.release"]), st.integers(0, 40), ranges)
+def test_every_feature_can_be_told_about(name: str, level: int, supported: tuple[int, int] | None) -> None:
+    first, *lines = map(plain, feature_lines(FeatureRow(name, level, {1: supported})))
+    assert first.startswith(f"{name}  level {level}" if level else f"{name}  off")
+    assert any(line.startswith("Lowered") for line in lines) == bool(level)
 
 
 def test_what_a_level_needs_of_others() -> None:
