@@ -15,6 +15,7 @@ from console.model.numbers import Data
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
+    CONTROLLER_MUTATION_RATE,
     IP,
     USER,
     Effective,
@@ -134,6 +135,9 @@ def _client(client: str) -> str:
 
 def _effective_table(effective: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
     brokers = len(snapshot.cluster.brokers)
-    table = table_of("effective", EFFECTIVE, (EffectiveRow(*each) for each in effective), title)
-    note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself."
+    rows = [EffectiveRow(*each) for each in effective]
+    table = table_of("effective", EFFECTIVE, rows, title)
+    note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself"
+    at_one = any(row.key == CONTROLLER_MUTATION_RATE and row.level is not None for row in rows)
+    note += f"; {CONTROLLER_MUTATION_RATE} on the controller alone." if at_one else "."
     return replace(table, notes=(note,)) if brokers > 1 else table

@@ -14,7 +14,7 @@ level entity                   who shares the limit
 ===== ======================== =============================
 
 A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
-the user. A limit holds on each broker by itself, not over the cluster.
+the user. A limit holds on each broker by itself, not over the cluster; that of changes of topics on the controller.
 
 Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard
 library.
@@ -181,6 +181,7 @@ class QuotaKey(NamedTuple):
         near_zero: below it a client is as good as shut out: less than a batch's header a second, or a request every
             few minutes.
         largest: the largest value, of whole numbers alone; None where it may have a fraction.
+        adds_up: whether all brokers together allow as many times as much: each holds it by itself, and it is no share.
     """
 
     unit: str
@@ -190,6 +191,7 @@ class QuotaKey(NamedTuple):
     samples: tuple[str, ...]
     near_zero: float
     largest: int | None
+    adds_up: bool = True
 
     @property
     def is_byte_rate(self) -> bool:
@@ -228,6 +230,7 @@ BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
             ("50%", "100%", "200%"),
             0.1,
             None,
+            adds_up=False,
         ),
         CONTROLLER_MUTATION_RATE: QuotaKey(
             "mut/s",
@@ -237,6 +240,7 @@ BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
             ("5/s", "10/s", "50/s"),
             0.1,
             None,
+            adds_up=False,  # the active controller alone holds it (ControllerApis)
         ),
         CONNECTION_CREATION_RATE: QuotaKey(
             "conn/s",

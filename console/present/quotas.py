@@ -365,7 +365,7 @@ def _effective_line(key: str, effective: Effective | None, brokers: int, *, shar
     if effective is None:
         return [(name, "muted"), (f"{'no limit':>12}", "muted")]
     line: Line = [(name, "muted"), (f"{quota(key, effective.value):>12}", "strong")]
-    if key != "request_percentage" and brokers > 1:
+    if BY_KEY[key].adds_up and brokers > 1:
         line.append((f" ×{brokers} = {quota(key, effective.value * brokers)}", "muted"))
     line.append((f"  {quota_entity(effective.entity)}", ""))
     if effective.beaten:

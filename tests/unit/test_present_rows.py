@@ -491,6 +491,10 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
     ]
     told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3, sharing=True)]
     assert told[1].endswith("over user <default> 20 MB/s; all the user's clients share it")
+    # Percents do not add up, and changes of topics all go through the one active controller.
+    quotas = {QuotaEntity.of({"client-id": None}): {"request_percentage": 50.0, "controller_mutation_rate": 5.0}}
+    told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3)]
+    assert told[2:] == ["request 50 % client <default>", "ctrl 5 mut/s client <default>"]
     user, client = whose(BOB_ANY)
     assert user == "bob"
     assert client not in ("bob", "")
