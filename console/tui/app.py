@@ -37,7 +37,7 @@ from console.tui.navigator import Navigator
 from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
-from console.tui.places import Place, pane, pane_named
+from console.tui.places import Place, pane, pane_named, part_titled
 from console.tui.polling import ClusterLost, ClusterReached, FirstReads, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
@@ -399,3 +399,7 @@ class Console(KeysInOrder["Context"]):
                 await self.navigator.goto(pane(number))
         elif message.lines is self.frame.footer and (action := self.frame.action_at(message.x)):
             await self.action_do(action)
+        elif message.lines is self.view.where and (
+            part := part_titled(self.navigator.place, message.lines.text_at(message.x))
+        ):
+            await self.navigator.show_part(part)

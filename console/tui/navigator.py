@@ -180,6 +180,12 @@ class Navigator:
         """Show the history of the entity under the cursor."""
         await self.show_history(self.view.target())
 
+    async def show_part(self, view: str) -> None:
+        """Show another part of the topic, or of the pane of brokers, by its view's name."""
+        if view in SECTIONS:
+            self._section = view
+        await self.goto(self.stack.place._replace(view=view), aside=True)
+
     async def do_section(self, step: int = 1) -> None:
         """Show another section of the topic.
 
@@ -187,8 +193,7 @@ class Navigator:
             step: 1 for the next, -1 for the previous; the first follows the last.
         """
         index = SECTIONS.index(self.stack.place.view)
-        self._section = SECTIONS[(index + step) % len(SECTIONS)]
-        await self.goto(self.stack.place._replace(view=self._section), aside=True)
+        await self.show_part(SECTIONS[(index + step) % len(SECTIONS)])
 
     async def do_section_back(self) -> None:
         """Show the previous section of the topic."""
@@ -201,7 +206,7 @@ class Navigator:
             step: 1 for the next, -1 for the previous; the first follows the last.
         """
         index = NODES.index(self.stack.place.view)
-        await self.goto(self.stack.place._replace(view=NODES[(index + step) % len(NODES)]), aside=True)
+        await self.show_part(NODES[(index + step) % len(NODES)])
 
     async def do_nodes_back(self) -> None:
         """Show the previous part of the pane of brokers."""

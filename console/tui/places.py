@@ -105,17 +105,22 @@ def title(place: Place) -> str:
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
 
 
-def parts_of(place: Place) -> list[tuple[str, bool]]:
+def parts_of(place: Place) -> list[tuple[str, str]]:
     """Return the parts between which the tab key goes, of a topic or of the pane of brokers.
 
     Returns:
-        Pairs of a title and whether it is this place; empty for other places.
+        Pairs of a view's name and its title; empty for other places.
     """
     if place.topic is not None:
-        return [(title, view == place.view) for view, title in zip(SECTIONS, SECTION_TITLES, strict=True)]
+        return [*zip(SECTIONS, SECTION_TITLES, strict=True)]
     if place.view in NODES and place.about is None:
-        return [(title, view == place.view) for view, title in zip(NODES, NODES_TITLES, strict=True)]
+        return [*zip(NODES, NODES_TITLES, strict=True)]
     return []
+
+
+def part_titled(place: Place, title: str) -> str | None:
+    """Return the name of the view of the part that has a title; None for none."""
+    return next((view for view, its in parts_of(place) if its == title), None)
 
 
 def records_in(place: Place, wanted: Records) -> Place:

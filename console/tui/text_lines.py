@@ -74,6 +74,11 @@ class TextLines(Widget):
                 return index
         return None
 
+    def text_at(self, x: int) -> str:
+        """Return the text of the span at a column of the first line, in cells; ``""`` for none."""
+        piece = self.piece_at(x)
+        return "" if piece is None else self._lines[0][piece][0]
+
     def on_show(self) -> None:
         """Paint what was set while it was hidden or had no size."""
         self._painter.repaint()

@@ -344,6 +344,25 @@ async def test_the_mouse_works_too() -> None:
         await it.shows("keys: quotas")
 
 
+async def test_a_click_on_a_part_of_the_breadcrumbs_shows_it() -> None:
+    async with driven() as it:
+        await it.press("enter")
+        await it.shows("Partitions")
+        for title, view in (("Partitions", "topic"), ("ACLs", "acls"), ("Configs", "configs")):
+            await it.pilot.click(offset=(it.lines[2].index(title) + 1, 2))
+            await it.until(lambda view=view: it.app.navigator.place.view == view)  # type: ignore[misc]
+        about = it.app.navigator.place
+        await it.pilot.click(offset=(it.lines[2].index("topic ") + 1, 2))
+        await it.settle()
+        assert it.app.navigator.place == about
+        await it.press("escape")
+        assert it.app.navigator.place.view == "topics"
+        await it.press("1")
+        await it.shows("Features")
+        await it.pilot.click(offset=(it.lines[2].index("Features"), 2))
+        await it.until(lambda: it.app.navigator.place.view == "features")
+
+
 async def test_a_click_chooses_a_row_and_a_double_click_opens_it() -> None:
     async with driven() as it:
         y = it.lines.index(it.line("payments"))

@@ -269,8 +269,8 @@ class View(Widget):
     def crumbs(self) -> Line:
         """Return the breadcrumbs: the entity, and the sections between which the tab key goes."""
         line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
-        for title, is_here in parts_of(self.place):
-            line += [("  " if line else "", ""), (title, "strong" if is_here else "muted")]
+        for view, title in parts_of(self.place):
+            line += [("  " if line else "", ""), (title, "strong" if view == self.place.view else "muted")]
         return line
 
     def tell_where(self) -> None:
