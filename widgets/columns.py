@@ -10,7 +10,7 @@ from textual.message import Message
 
 from widgets.cells import cell_width, clean, fit, fit_number, truncate, wrapped
 from widgets.line_view import LineView
-from widgets.row_source import Cell, Column, Span
+from widgets.row_source import Cell, Column, Span, as_spans, natural_width
 
 GAP = 2
 """Blank cells between two columns."""
@@ -321,18 +321,6 @@ class ColumnView(LineView):
             if start <= x < start + place.width:
                 self.post_message(self.SortRequested(self, self._columns[place.column].id))
             start += place.width
-
-
-def as_spans(cell: Cell) -> list[Span]:
-    """Return a cell's spans."""
-    if isinstance(cell, str):
-        return [(cell, "")]
-    return [cell] if isinstance(cell, tuple) else cell
-
-
-def natural_width(cell: Cell) -> int:
-    """Return how many cells of the terminal a cell takes uncut."""
-    return sum(cell_width(text) for text, _ in as_spans(cell))
 
 
 def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> list[Cell]:

@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from widgets.cells import cell_width, clean, truncate
-from widgets.columns import FOLDED_FROM, MOST_LINES, as_spans, fold, natural_width
+from widgets.columns import FOLDED_FROM, MOST_LINES, fold
 from widgets.line_view import LineView
-from widgets.row_source import Cell, Span
+from widgets.row_source import Cell, Span, as_spans, natural_width
 
 SAMPLE = 200
 NAME_MAX = 40

@@ -10,8 +10,8 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from widgets.columns import ColumnView, as_spans
-from widgets.row_source import Cell, Column
+from widgets.columns import ColumnView
+from widgets.row_source import Cell, Column, as_spans
 
 # A tree as numbered lines, where only opened nodes cost anything. Pure: no drawing, no waiting.
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from widgets.cells import Align
+from widgets.cells import Align, cell_width
 
 Span: TypeAlias = tuple[str, str]
 """A text and the name of its style (see `line_view.STYLE_NAMES`; "" is plain)."""
 
 Cell: TypeAlias = str | Span | list[Span]
 """The content of a cell: a plain text, a styled one, or several."""
+
+
+def as_spans(cell: Cell) -> list[Span]:
+    """Return a cell's spans."""
+    if isinstance(cell, str):
+        return [(cell, "")]
+    return [cell] if isinstance(cell, tuple) else cell
+
+
+def natural_width(cell: Cell) -> int:
+    """Return how many cells of the terminal a cell takes uncut."""
+    return sum(cell_width(text) for text, _ in as_spans(cell))
+
 
 Row = TypeVar("Row")
 

@@ -61,6 +61,12 @@ class TopicLags(NamedTuple):
         topics = {topic: TopicLag(len(each), longest(each)) for topic, each in found.items()}
         return TopicLags(trends, by_group, self.topics if topics == self.topics else topics, complete)
 
+    def readers(self, topic: str) -> list[tuple[str, Behind]]:
+        """Return the groups that read a topic, with for how long their next record there has waited; those that are
+        furthest behind first."""
+        found = [(name, behind) for name, mine in self.by_group.items() for about, behind in mine if about == topic]
+        return sorted(found, key=lambda each: (-(each[1].seconds or 0), each[0]))
+
     def of(self, topic: str) -> TopicLag | None:
         """Return what groups have still to read of a topic; None where groups that may read it were not read."""
         return self.topics.get(topic) or (TopicLag(0, NOT_BEHIND) if self.complete else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of
 from console.plan.effective_values import DiffGroup, DiffLine
-from console.plan.plan import Plan
+from console.plan.plan import EMPTY, Plan
 from console.present import names
 from console.present.columns import (
     ABSENT,
@@ -34,7 +35,7 @@ from console.present.columns import (
     overrides_column,
 )
 from console.present.failures import failure_text
-from console.present.text import Cell, Line, clean, plain
+from console.present.text import Cell, Line, clean, in_columns, plain
 from console.present.values import config_text, config_value, entry_spans, side_text, with_unit
 from widgets.row_source import Column as ScreenColumn
 
@@ -270,6 +271,27 @@ ENTITIES: Columns[EntityRow] = Columns(
     changed_column(lambda row: row.facts.changed(row.resource)),
 )
 """Everything that has configs, whatever kind it is."""
+
+
+def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
+    """Return a line for each key that an entity sets itself, or that is staged for it; a word where there is none.
+
+    Args:
+        staged: the staged lines of the entity (`lines_of`).
+    """
+    entries = snapshot.configs.get(target)
+    if entries is None and not staged:
+        return [[("its configs were not read", "muted")]]
+    broker = described_by(target, snapshot)
+    rows = config_rows(target, entries, staged, EMPTY, overrides_only=True)
+    first: list[Line] = []
+    if target.type.entity.has_levels and entries:  # a broker describes each level as its own
+        ((most, count),) = Counter(entry.value for entry in entries).most_common(1)
+        first = [[(f"{count} of {names.plural(len(entries), 'logger')} at {clean(most or '')}", "")]]
+        rows = [row for row in rows if row.line is not None or row.entry is None or row.entry.value != most]
+    shown = (ConfigLine(row, broker) for row in rows)
+    lines = in_columns([[(clean(each.row.key), "strong"), _value(each), _source(each)] for each in shown])
+    return first + lines or [[("it sets nothing itself", "muted")]]
 
 
 def entry_data(entry: ConfigEntry) -> dict[str, Data]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
 from typing import NamedTuple
 
 from console.model.cluster import (
@@ -33,8 +34,8 @@ from console.present.columns import (
     rate_value,
     time_text,
 )
-from console.present.names import NOTHING
-from console.present.text import Line, clean
+from console.present.names import NOTHING, plural
+from console.present.text import Cell, Line, clean, in_columns
 from widgets.row_source import Column as ScreenColumn
 
 _TROUBLED = frozenset({"DEAD", "UNKNOWN"})
@@ -605,6 +606,34 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
         if group.coordinator >= 0:
             line.append((f"  coordinator {group.coordinator}", "muted"))
     return line
+
+
+def group_lines(group: Group, lag: GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
+    """Return what a group is: how it does, and its partitions, those of the highest lag first.
+
+    Args:
+        lag: None where it was not read.
+        most: partitions that are named; the rest is counted.
+    """
+    lines = [group_line(group, lag, trend)]
+    if lag is None:
+        return lines
+    row_of = partition_rows(group, trend)
+    rows = [row_of(each) for each in nlargest(most, lag.partitions, key=lambda each: each.lag)]
+    cells: list[list[Cell]] = [
+        [
+            clean(f"{row.at.topic}/{row.at.partition}"),
+            count(row.at.lag),
+            behind_text(row.behind),
+            _trend_cell(row.word),
+            clean(clients(row.owners), 120),
+        ]
+        for row in rows
+    ]
+    lines += [[], *in_columns(cells, right={1, 2})] if rows else []
+    if more := len(lag.partitions) - len(rows):
+        lines.append([(f"and {plural(more, 'more partition')}", "muted")])
+    return lines
 
 
 def _assignor(group: Group) -> str:

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from widgets import cells
 from widgets.cells import ELLIPSIS, cell_width
+from widgets.row_source import as_spans, natural_width
 
 # Text that came from a cluster, made harmless for a terminal, and measured in its cells.
 #
@@ -57,6 +60,24 @@ def plain(cell: Cell) -> str:
     if isinstance(cell, tuple):
         return cell[0]
     return "".join(text for text, _ in cell)
+
+
+def in_columns(rows: Sequence[Sequence[Cell]], right: Collection[int] = ()) -> list[Line]:
+    """Return rows as lines, in which each column is as wide as its widest cell, and none is cut.
+
+    Args:
+        right: the columns whose cells stand flush right.
+    """
+    widths = [max(map(natural_width, column)) for column in zip(*rows, strict=True)]
+    lines: list[Line] = []
+    for row in rows:
+        line: Line = []
+        for place, cell in enumerate(row):
+            gap = " " * (widths[place] - natural_width(cell))
+            before, after = (gap, "") if place in right else ("", gap)
+            line += [(("  " if place else "") + before, ""), *as_spans(cell), (after, "")]
+        lines.append(joined([span for span in line if span[0]]))
+    return lines
 
 
 def joined(line: Line) -> Line:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -38,8 +38,8 @@ from console.present.columns import (
     rate_columns,
 )
 from console.present.groups import behind_text
-from console.present.names import NOTHING
-from console.present.text import Cell, Line, clean
+from console.present.names import NOTHING, plural
+from console.present.text import Cell, Line, clean, in_columns, plain
 from widgets.row_source import Column as ScreenColumn
 
 
@@ -52,6 +52,8 @@ class TopicMarks(NamedTuple):
     edited: frozenset[str]
 
 
+MOST_OUT = 12
+"""Partitions in trouble that the details of a topic name; the rest is counted."""
 NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
@@ -300,6 +302,41 @@ def trouble(topic: Topic, min_isr: int | None) -> Line:
     return []
 
 
+def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
+    """Return what a topic is: what is wrong with it, and where; what it sets; and who reads it.
+
+    Args:
+        wrong: its worst trouble, empty where it has none (`trouble`).
+        sets: a line for each key that it sets itself.
+    """
+    topic, lags = row.topic, row.facts.lags
+    lines: list[Line] = [wrong] if wrong else []
+    out = [each for each in map(PartitionRow, topic.partitions) if plain(_state(each))]
+    lines += in_columns([_where(each) for each in out[:MOST_OUT]], right={0, 1})
+    if len(out) > MOST_OUT:
+        lines.append([(f"and {plural(len(out) - MOST_OUT, 'more partition')}", "muted")])
+    lines += [[], [("Sets", "header")], *sets] if lines else [[("Sets", "header")], *sets]
+    lines += [[], [("Read by", "header")]]
+    readers = lags.readers(topic.name)
+    lines += in_columns([[clean(name), behind_text(behind)] for name, behind in readers], right={1})
+    if not readers:
+        known = lags.of(topic.name) is not None
+        lines.append([("no group that commits" if known else "not known yet: groups are still being read", "muted")])
+    return lines
+
+
+def _state(row: PartitionRow) -> Cell:
+    bad = row.partition.leader < 0 or row.partition.under_replicated
+    return ("!", "failed") if bad else ""
+
+
+def _where(row: PartitionRow) -> list[Cell]:
+    """Return a partition that is in trouble: its number, its leader, what is wrong with it."""
+    leader = row.partition.leader
+    led: Cell = (f"leader {leader}", "") if leader >= 0 else ""
+    return [f"{row.partition.number}", led, _partition_wrong(row)]
+
+
 def _partitions(count: int) -> str:
     return f"{count} partition" + ("" if count == 1 else "s")
 
@@ -386,7 +423,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         "state",
         SHOWN,
         title="",
-        cell=lambda row: ("!", "failed") if row.partition.leader < 0 or row.partition.under_replicated else "",
+        cell=_state,
         layout=ScreenColumn("state", width=2, gutter=True),
     ),
     Column(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
+from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl
 from console.present.acls import ACLS, AclRow, By, acl_rows, search_text, touches_topic
 from console.present.failures import left_out_text
@@ -16,13 +17,17 @@ from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.reading import start
 from console.tui.text_lines import MessageLine, wrap
 from console.tui.watch import ShownCluster
 
+LABEL = 18
+"""Cells of the labels before the lines of an explanation."""
 
-class AclsView(TableView[AclRow]):
+
+class AclsView(BesideView[AclRow]):
     """One row for each binding."""
 
     NAME = keymap.ACLS
@@ -40,6 +45,7 @@ class AclsView(TableView[AclRow]):
         self._by: By = "principal"
         self._made_from: tuple[object, ...] = (None,) * 4
         self._rows: list[AclRow] = []
+        self._explanation: tuple[object, Sequence[Line]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
         """Return the ACLs, the plan, the topic and the order."""
@@ -113,18 +119,24 @@ class AclsView(TableView[AclRow]):
             start(self.app, partial(self._explain, row.acl), group="command", name="command")
 
     async def _explain(self, binding: Acl) -> None:
-        from console.answers.explain_acl import explain_acl, explained_lines
-
-        explained = await asyncio.to_thread(explain_acl, binding, self.snapshot)
-        said = [*explained_lines(explained)]
-        lines: list[Line] = [
-            # A label stands once for its lines.
-            [(f"{label if label != before else '':<18}", "muted"), (text, "")]
-            for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
-        ]
+        lines = await asyncio.to_thread(_explained, binding, self.snapshot)
         self.show_text(
-            acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=18)]
+            acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=LABEL)]
         )
+
+    def details(self, row: AclRow) -> list[Line]:
+        """Return what the ACL allows or denies, once that is known: among many it takes a moment, on a thread."""
+        about, lines = self._explanation
+        if about != (row.acl, self.snapshot.acls):
+            start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
+            lines = ()
+        width = max(20, self.below.size.width - 2)
+        return [[(acl_text(row.acl), "")], *(part for line in lines for part in wrap(line, width, indent=LABEL))]
+
+    async def _learn(self, binding: Acl) -> None:
+        snapshot = self.snapshot
+        self._explanation = ((binding, snapshot.acls), await asyncio.to_thread(_explained, binding, snapshot))
+        self._show_details()
 
     def do_revoke(self) -> None:
         """Stage the deletion of the ACLs meant, or take back what is staged for them."""
@@ -137,3 +149,14 @@ class AclsView(TableView[AclRow]):
         else:
             self._editing.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
         self.table.set_marks(())
+
+
+def _explained(binding: Acl, snapshot: Snapshot) -> Sequence[Line]:
+    from console.answers.explain_acl import explain_acl, explained_lines
+
+    said = [*explained_lines(explain_acl(binding, snapshot))]
+    return [
+        # A label stands once for its lines.
+        [(f"{label if label != before else '':<{LABEL}}", "muted"), (text, "")]
+        for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
+    ]

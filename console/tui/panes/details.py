@@ -78,8 +78,30 @@ class DetailsView(TableView[Row]):
             return
         width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
         (title, _), *_ = details[0]
-        lines = [part for line in details[1:] for part in wrap(line, width, 2)]
+        lines = [part for line in details[1 : height + 1] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
+
+
+class BesideView(DetailsView[Row]):
+    """A table of which Enter opens the details; on a wide screen they stand beside it, and nowhere else.
+
+    They are made of what was read, once the cursor rests: moving it asks no broker.
+    """
+
+    DETAILS_AFTER = 0.12
+
+    def __init__(self, cluster: ShownCluster) -> None:
+        super().__init__(cluster)
+        self.below.add_class("beside")
+
+    def on_resize(self) -> None:
+        """Show the details where they stand beside the table."""
+        super().on_resize()
+        self.below.display = self.has_class("wide")
+
+    def _show_details(self) -> None:
+        if self.below.display:
+            super()._show_details()
 
 
 class OverHalfHour(Vertical):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count
+from console.plan.diff import diff
+from console.present.configs import ENTITIES, EntityFacts, EntityRow, lines_of, own_count, set_lines
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Swept
 
 
-class EntitiesView(TableView[ConfigResource]):
+class EntitiesView(BesideView[ConfigResource]):
     """One row for each entity with configs; Enter opens them."""
 
     NAME = keymap.ENTITIES
@@ -137,6 +139,11 @@ class EntitiesView(TableView[ConfigResource]):
         """Return the name."""
         row = self.row()
         return row.name or DEFAULT if row else ""
+
+    def details(self, row: ConfigResource) -> list[Line]:
+        """Return what the entity sets, or is staged to."""
+        staged = lines_of(diff(self.plan, self.snapshot), row) if row in self._staged else {}
+        return [[(resource(row), "")], *set_lines(row, self.snapshot, staged)]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the configs."""

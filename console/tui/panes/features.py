@@ -9,15 +9,16 @@ from console.language.quoting import quote_beside_equals
 from console.model.changes import FeatureTarget
 from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
-from console.present.text import Line, clean
+from console.present.text import Line, clean, plain
 from console.tui import keymap
 from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
-class FeaturesView(TableView[FeatureRow]):
+class FeaturesView(BesideView[FeatureRow]):
     """A row for each feature; Enter shows what its levels bring."""
 
     NAME = keymap.FEATURES
@@ -74,6 +75,11 @@ class FeaturesView(TableView[FeatureRow]):
                 kind = "controller" if node.controller else "broker"
                 return [(f"{kind} {node.id}: ", "failed"), (clean(failure_text(node.failure), 200), "")]
         return super().note()
+
+    def details(self, row: FeatureRow) -> list[Line]:
+        """Return what the levels bring."""
+        first, _, *others = feature_lines(row)
+        return [[(plain(first), "")], *others]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show what the levels bring."""

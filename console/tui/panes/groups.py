@@ -13,14 +13,23 @@ from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
-from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows, task_lines
-from console.present.text import Line
+from console.present.groups import (
+    GROUPS,
+    LAGS,
+    GroupRow,
+    PartitionRow,
+    group_line,
+    group_lines,
+    partition_rows,
+    task_lines,
+)
+from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import BesideView, DetailsView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
 from console.tui.watch import ShownCluster
@@ -37,7 +46,7 @@ OTHERS_AT_ONCE = 100
 """Groups beside those on the screen that are polled in a turn: 10,000 take a hundred turns."""
 
 
-class GroupsView(TableView[Group]):
+class GroupsView(BesideView[Group]):
     """One row for each group; Enter shows its lag by partition."""
 
     NAME = keymap.GROUPS
@@ -113,6 +122,11 @@ class GroupsView(TableView[Group]):
         """Return the function that adds to a group its lag and trend."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
         return lambda group: GroupRow(group, lags.get(group.name), trends.get(group.name))
+
+    def details(self, row: Group) -> list[Line]:
+        """Return how the group does, and its partitions of the highest lag."""
+        lag, trend = self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)
+        return [[(clean(row.name), "")], *group_lines(row, lag, trend, self.app.size.height)]
 
     def target_of(self, row: Group) -> ConfigResource:
         """Return the resource of the group's configs."""

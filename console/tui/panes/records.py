@@ -36,7 +36,8 @@ from console.session.snapshot_reader import Refused
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.places import records_in
 from console.tui.reading import start
 from console.tui.text_lines import MessageLine
@@ -152,7 +153,7 @@ class AskedRecords:
         self._again(None)
 
 
-class RecordsView(TableView[RecordRow]):
+class RecordsView(BesideView[RecordRow]):
     """The records that a statement asks for.
 
     They are not read again by themselves: rows that move away under the cursor would be of no use. Their contents stay
@@ -298,13 +299,16 @@ class RecordsView(TableView[RecordRow]):
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
         return in_full(as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
 
+    def details(self, row: RecordRow) -> list[Line]:
+        """Return the whole record."""
+        return [[(_title(row), "")], *record_lines(row, max(20, self.below.size.width - 2))]
+
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the whole record."""
         message.stop()
         row = self.row()
         if row is not None:
-            title = f"{row.item.topic}-{row.item.partition} offset {row.offset}"
-            self.show_text(title, lambda width: record_lines(row, width))
+            self.show_text(_title(row), lambda width: record_lines(row, width))
 
     def do_skip_record(self) -> None:
         """Begin the command that moves the group's offset behind the record under the cursor."""
@@ -332,3 +336,7 @@ class RecordsView(TableView[RecordRow]):
             return
         self._revealed = not self._revealed
         self.redraw()
+
+
+def _title(row: RecordRow) -> str:
+    return f"{clean(row.item.topic)}-{row.item.partition} offset {row.offset}"

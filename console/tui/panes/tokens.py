@@ -15,12 +15,13 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
-class TokensView(TableView[DelegationToken]):
+class TokensView(BesideView[DelegationToken]):
     """One row for each token that may be seen. Brokers are asked only while it is shown."""
 
     NAME = keymap.TOKENS
@@ -102,12 +103,20 @@ class TokensView(TableView[DelegationToken]):
         """Begin the command that makes a token."""
         self._editing.begin("token create ")
 
+    def details(self, row: DelegationToken) -> list[Line]:
+        """Return all about the token."""
+        return [[(_title(row), "")], *token_lines(row)]
+
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show all about the token."""
         message.stop()
         row = self.row()
         if row is not None:
-            self.show_text(f"token {clean(row.id, 80)}", partial(_lines, row))
+            self.show_text(_title(row), partial(_lines, row))
+
+
+def _title(row: DelegationToken) -> str:
+    return f"token {clean(row.id, 80)}"
 
 
 def _lines(row: DelegationToken, _width: int) -> list[Line]:

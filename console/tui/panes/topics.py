@@ -13,9 +13,11 @@ from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.rates import NOT_POLLED, Rate
 from console.model.topic_readers import TopicLags
+from console.plan.diff import diff
 from console.plan.plan import EMPTY
+from console.present.configs import lines_of, set_lines
 from console.present.names import plural
-from console.present.text import Line
+from console.present.text import Line, clean
 from console.present.topics import (
     PARTITIONS,
     TOPICS,
@@ -25,6 +27,7 @@ from console.present.topics import (
     created_topic,
     override_count,
     rows_of_partitions,
+    topic_lines,
     topic_marks,
     topic_sizes,
     trouble,
@@ -33,8 +36,9 @@ from console.present.topics import (
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
+from console.tui.panes.details import BesideView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import bindings
 from console.tui.places import records_in
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
@@ -118,7 +122,7 @@ class ListedTopics:
         )
 
 
-class TopicsView(TableView[Topic]):
+class TopicsView(BesideView[Topic]):
     """One row for each topic; Enter opens it."""
 
     NAME = keymap.TOPICS
@@ -214,6 +218,14 @@ class TopicsView(TableView[Topic]):
         topic = self.row()
         wrong = trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
+
+    def details(self, row: Topic) -> list[Line]:
+        """Return what is wrong with the topic, what it sets, and who reads it."""
+        target = topic_resource(row.name)
+        staged = lines_of(diff(self.plan, self.snapshot), target) if self.plan.staged else {}
+        wrong = trouble(row, min_isr(self.snapshot.configs, row.name))
+        shown = TopicRow(row, self._listed.facts())
+        return [[(clean(row.name), "")], *topic_lines(shown, wrong, set_lines(target, self.snapshot, staged))]
 
     def target_of(self, row: Topic) -> ConfigResource:
         """Return the resource of the topic's configs."""

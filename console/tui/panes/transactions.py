@@ -12,11 +12,12 @@ from console.model.transactions import Standing
 from console.plan.edits import EndTransaction
 from console.present.columns import clock
 from console.present.names import plural
-from console.present.text import Line, clean
+from console.present.text import Line, clean, plain
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
 from console.tui import keymap
 from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.details import BesideView
+from console.tui.panes.view import bindings
 from console.tui.reading import Pace
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
@@ -28,7 +29,7 @@ WHOLE_EVERY = 30.0
 """Seconds between polls of all partitions; in between, those are polled in which something waits."""
 
 
-class TransactionsView(TableView[TransactionRow]):
+class TransactionsView(BesideView[TransactionRow]):
     """One row for each open transaction in a partition. Brokers are asked only while it is shown."""
 
     NAME = keymap.TRANSACTIONS
@@ -157,6 +158,11 @@ class TransactionsView(TableView[TransactionRow]):
             self._message.say(f"whether a transaction hangs here can't be known: {row.failure}", "failed")
             return
         self._editing.stage([EndTransaction(*row.place, row.producer_id)])
+
+    def details(self, row: TransactionRow) -> list[Line]:
+        """Return all about the transaction."""
+        first, _, *others = detail_lines(row, max(20, self.below.size.width - 2))
+        return [[(plain(first), "")], *others]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show all details."""
