@@ -34,6 +34,11 @@ def main():
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     packages, project = fingerprint(locks), fingerprint([PROJECT / "pyproject.toml"])
     made = stamp.read_text().split() if stamp.exists() and python.exists() else []
+    if folder.is_symlink() and made != [packages, project]:
+        return fail(
+            f"{folder} is a link to {folder.resolve()}, which is another checkout's environment and was not made for "
+            "this one: it is not changed. Remove the link to have one here."
+        )
     if made[:1] != [packages]:
         say(f"making a virtual environment in {folder}")
         venv.EnvBuilder(with_pip=True, clear=True, prompt=f"kac {folder.name}").create(folder)

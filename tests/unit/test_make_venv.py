@@ -34,6 +34,19 @@ def test_an_old_python_is_told_which_one_to_install(tmp_path: Path) -> None:
     assert "is Python 3.10; kac needs 3.11 or newer" in done.stderr
 
 
+def test_the_environment_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
+    """A link to it is how several checkouts share one: to make it anew would empty it for all of them."""
+    lock, theirs, ours = tmp_path / "lock.txt", tmp_path / "theirs", tmp_path / "ours"
+    lock.write_text("")
+    theirs.mkdir()
+    (theirs / "made-from").write_text("another lock, another checkout")
+    ours.symlink_to(theirs)
+    done = make(ours, lock)
+    assert done.returncode == 1
+    assert f"{ours} is a link to {theirs}, which is another checkout's environment" in done.stderr
+    assert [each.name for each in theirs.iterdir()] == ["made-from"]
+
+
 @pytest.mark.slow
 def test_a_lock_that_cannot_be_had_leaves_no_environment_that_looks_ready(tmp_path: Path) -> None:
     lock = tmp_path / "lock.txt"
