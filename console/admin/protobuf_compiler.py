@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -36,15 +35,40 @@ sys.exit(protoc.main(sys.argv))
 """
 
 
-_GOOGLES = re.compile(r"google/protobuf/(any|duration|empty|field_mask|struct|timestamp|wrappers)\.proto")
-"""Google's own files that import none of these."""
 _AT_PLACE = re.compile(r"\.proto:\d")
+_IMPORTED = re.compile(r"[\w./-]{1,300}\.proto", re.ASCII)
+_CONFLUENTS = {
+    "confluent/meta.proto": """\
+syntax = "proto3";
+package confluent;
+import "google/protobuf/descriptor.proto";
+message Rule { string name = 1; string doc = 2; string expr = 3; string sql = 4; }
+message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; repeated Rule rules = 4; }
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+""",
+    "confluent/type/decimal.proto": """\
+syntax = "proto3";
+package confluent.type;
+message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+""",
+    "confluent/type/variant.proto": """\
+syntax = "proto3";
+package confluent.type;
+message Variant { bytes metadata = 1; bytes value = 2; }
+""",
+}
+"""What Confluent's serializers register no reference for, beside Google's own (ProtobufSchema.KNOWN_DEPENDENCIES)."""
 
 
 def compiled(schema: SchemaText) -> bytes:
     """Return the descriptors of a schema and of what it imports, a FileDescriptorSet. Blocks.
 
-    Some serializers register descriptors, in base64, in place of a text: then there is nothing to compile.
+    Some serializers register descriptors, in base64, in place of a text: then only what is imported without a
+    reference is compiled.
 
     Raises:
         NotDecoded: the compiler refuses it, or is not installed.
@@ -54,25 +78,27 @@ def compiled(schema: SchemaText) -> bytes:
         raise NotDecoded(MISSING)
     if (given := _descriptor_in(schema.text)) is not None:
         return _descriptor_set(given, schema.references)
-    package = Path(tools.submodule_search_locations[0])
+    return _compiled(schema.text, [(each.name, each.text) for each in schema.references])
+
+
+def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
+    """Return the descriptors of a text that is `MAIN`. Raises NotDecoded."""
+    tools = _folder_of("grpc_tools")
+    assert tools is not None
+    common = _folder_of("google.type")
     with TemporaryDirectory(prefix="kac-protobuf-") as folder:
         place = Path(folder)
-        sources, made = place / "sources", place / "descriptors"
-        texts = [(_relative(each.name), each.text) for each in schema.references]
-        for path, text in (*texts, (PurePosixPath(MAIN), schema.text)):
-            file = sources / path
+        sources, known, made = place / "sources", place / "known", place / "descriptors"
+        texts = [(sources / _relative(name), text) for name, text in references]
+        texts += [(known / name, text) for name, text in _CONFLUENTS.items()]
+        for file, text in (*texts, (sources / MAIN, main)):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        arguments = (
-            f"-I{sources}",
-            f"-I{package / '_proto'}",
-            "--include_imports",
-            f"--descriptor_set_out={made}",
-            MAIN,
-        )
+        folders = [sources, known, tools / "_proto", *([] if common is None else [common.parent.parent])]
+        arguments = (*(f"-I{each}" for each in folders), "--include_imports", f"--descriptor_set_out={made}", MAIN)
         try:
             done = subprocess.run(  # noqa: S603 our own interpreter; the schema is in files
-                [sys.executable, "-I", "-c", _LIMITED, str(package.parent), *arguments],
+                [sys.executable, "-I", "-c", _LIMITED, str(tools.parent), *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
@@ -83,10 +109,22 @@ def compiled(schema: SchemaText) -> bytes:
             raise NotDecoded(f"its schema is not compiled within {SECONDS} s") from None
         if done.returncode:
             why = _why(done.stderr).replace(f"{sources}/", "").removeprefix(f"{MAIN}:")
-            raise NotDecoded(f"its schema is not compiled: {why}")
+            raise NotDecoded(
+                MISSING if common is None and "google/type/" in why else f"its schema is not compiled: {why}"
+            )
         if made.stat().st_size > LARGEST:
             raise NotDecoded(f"its schema is compiled to more than {LARGEST >> 20} MiB")
         return made.read_bytes()
+
+
+def _folder_of(package: str) -> Path | None:
+    """Return where a package is installed, None if it is not."""
+    try:
+        found = find_spec(package)
+    except ModuleNotFoundError:  # what it is in is missing
+        return None
+    places = found.submodule_search_locations if found is not None else None
+    return Path(places[0]) if places else None
 
 
 def _descriptor_in(text: str) -> Any:
@@ -102,7 +140,7 @@ def _descriptor_in(text: str) -> Any:
 
 def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
     """Return a schema's own descriptor after those that it stands on."""
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     found: dict[str, Any] = {}
     for each in references:
@@ -112,12 +150,20 @@ def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
         file.name = each.name
         found[each.name] = file
     main.name = MAIN
-    googles: dict[str, Any] = {}
-    for name in {name for file in (*found.values(), main) for name in file.dependency} - set(found):
-        if _GOOGLES.fullmatch(name) and find_spec(module := f"google.protobuf.{Path(name).stem}_pb2"):
-            googles[name] = FileDescriptorProto.FromString(import_module(module).DESCRIPTOR.serialized_pb)
-    files = (*googles.values(), *found.values(), main)
-    return bytes(FileDescriptorSet(file=files).SerializeToString())
+    others = sorted({name for file in (*found.values(), main) for name in file.dependency} - set(found))
+    known: list[Any] = []
+    if others:
+        imports = "".join(f'import "{_importable(each)}";\n' for each in others)
+        descriptors = FileDescriptorSet.FromString(_compiled(f'syntax = "proto3";\n{imports}', ()))
+        known = [file for file in descriptors.file if file.name != MAIN]
+    return bytes(FileDescriptorSet(file=(*known, *found.values(), main)).SerializeToString())
+
+
+def _importable(name: str) -> str:
+    """Return the name of an imported file. Raises NotDecoded: it can't stand in a text."""
+    if not _IMPORTED.fullmatch(name):
+        raise NotDecoded(f"its schema imports {name[:100]!r}, which is no file's name")
+    return name
 
 
 def _relative(name: str) -> PurePosixPath:

@@ -40,11 +40,12 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
 
     Args:
         data: key or value, in Confluent's format: a zero, four bytes of an id, what the schema describes.
-        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write in place of the first five bytes.
+        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write in place of the first five bytes. Of
+            several the last counts, as for Confluent's: who reads a record and writes it on may keep its headers.
     """
     if not data:
         return None
-    named = next((value for name, value in headers if name == header and value), b"")
+    named = next((value for name, value in reversed(headers) if name == header), None) or b""
     if named[:1] == b"\x01" and len(named) > _GUID_SIZE:
         return Framed(SchemaKey(guid=named[1 : _GUID_SIZE + 1].hex()), data, named[_GUID_SIZE + 1 :])
     if named[:1] == b"\x00" and len(named) >= 5 and (number := int.from_bytes(named[1:5], "big", signed=True)) > 0:

@@ -21,14 +21,14 @@ DEEPEST = 60
 MOST_INDEXES = 32
 """Numbers that lead to a message within messages."""
 MISSING = "Protobuf needs packages: pip install 'kafka-admin-console[schemas]'"
-_AS_TEXT = frozenset(
-    f"google.protobuf.{name}"
-    for name in (
-        *("Timestamp", "Duration", "FieldMask", "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value"),
-        *("UInt32Value", "BoolValue", "StringValue", "BytesValue"),
-    )
+_PACKAGE = "google.protobuf."
+_WHOLE = 2**53
+"""Below it a number of JSON that is whole is shown so."""
+_AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
+_WRAPPERS = frozenset(
+    f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Types with a form of their own in JSON, each of a bounded size."""
+"""Google's types with a form of their own in JSON, beside ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
 
 
 def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | None], bytes]:
@@ -80,7 +80,11 @@ def _decoded(message_of: Callable[[Sequence[int]], Any], payload: bytes, indexes
         raise
     except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
         raise NotDecoded(f"it is no such message: {error}") from None
-    return msgspec.json.encode(_Plain().message(message, 0))
+    try:
+        return msgspec.json.encode(_Plain().message(message, 0))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # A schema may define types of its own by Google's names.
+        raise NotDecoded("a type in its schema is called as one of Google's, and has other fields") from None
 
 
 def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
@@ -123,8 +127,19 @@ class _Plain:
         """Return a message as a dict, with fields of no presence that have their default."""
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
-        if message.DESCRIPTOR.full_name in _AS_TEXT:
-            return _own_form(message)
+        package, name = message.DESCRIPTOR.full_name[: len(_PACKAGE)], message.DESCRIPTOR.name
+        if package == _PACKAGE and message.DESCRIPTOR.full_name == _PACKAGE + name:
+            if name in _AS_TEXT:
+                return _own_form(message)
+            if name in _WRAPPERS:
+                return self._one(message.DESCRIPTOR.fields_by_name["value"], message.value, depth)
+            if name in ("Struct", "ListValue"):
+                (field,) = message.DESCRIPTOR.fields
+                return self._field(field, getattr(message, field.name), depth)
+            if name == "Value":
+                return self._value(message, depth)
+            if name == "Any":
+                return self._any(message, depth)
         made: dict[str, Any] = {}
         for field in message.DESCRIPTOR.fields:
             self._count()
@@ -132,6 +147,31 @@ class _Plain:
                 continue
             made[field.name] = self._field(field, getattr(message, field.name), depth)
         return made
+
+    def _value(self, message: Message, depth: int) -> Any:
+        """Return what a google.protobuf.Value stands for, as JSON has it."""
+        kind = message.WhichOneof("kind")
+        if kind in (None, "null_value"):
+            return None
+        found = getattr(message, kind)
+        if kind == "number_value" and abs(found) < _WHOLE and found.is_integer():
+            return int(found)
+        return self._one(message.DESCRIPTOR.fields_by_name[kind], found, depth)
+
+    def _any(self, message: Any, depth: int) -> Any:
+        """Return the message in a google.protobuf.Any, beside the name of its type; bytes of a type that the schema
+        does not have.
+        """
+        made: dict[str, Any] = {"@type": message.type_url}
+        try:
+            of = message.DESCRIPTOR.file.pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])
+            inner = _class_of(of).FromString(message.value)
+        except Exception:  # noqa: BLE001 what it raises depends on what is wrong
+            return {**made, "value": b64encode(message.value).decode()}
+        found = self.message(inner, depth + 1)
+        # What has a form of its own stands beside the type, whatever it has in it.
+        has_fields = isinstance(found, dict) and not of.full_name.startswith(_PACKAGE)
+        return {**made, **found} if has_fields else {**made, "value": found}
 
     def _count(self) -> None:
         self._left -= 1
@@ -159,6 +199,12 @@ class _Plain:
         if isinstance(value, float) and not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         return value
+
+
+def _class_of(descriptor: Any) -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(descriptor)
 
 
 def _text(key: Any) -> str:

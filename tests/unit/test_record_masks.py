@@ -67,7 +67,8 @@ def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    "data", [b"order-7", b"7", b"1.50", b"[main] started", b"card-7", b"discard=7", b'{"id": 1.50}', b'"x"', "grün".encode()]
+    "data",
+    [b"order-7", b"7", b"1.50", b"[main] started", b"card-7", b"discard=7", b'{"id": 1.50}', b'"x"', "grün".encode()],
 )
 def test_what_can_hold_no_masked_field_stays_as_it_is(data: bytes) -> None:
     assert shown(data, "$.card") == data
