@@ -79,9 +79,9 @@ def read_plan(text: str, source: str) -> PlanFile:
     except FileProblem:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise FileProblem(
-            source, None, f"the plan can't be read: {error}", "make it again with kac plan --out"
-        ) from None
+        # Of the others the text is a field's name, or Python's own words.
+        why = str(error) if isinstance(error, ValueError) else "an edit in it is not as kac writes one"
+        raise FileProblem(source, None, f"the plan can't be read: {why}", "make it again with kac plan --out") from None
 
 
 def _staged(data: dict[str, Any]) -> Staged:

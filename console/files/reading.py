@@ -122,7 +122,7 @@ def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
         if form is not None:
             problems += form.take(document, read)
         elif document.data is not None:
-            known = ", ".join(each.name for each in DOCUMENT_FORMS)
+            known = ", ".join(dict.fromkeys(each.name for each in DOCUMENT_FORMS))
             hint = f"the others of the file are: {known} are known. Keep it in a file of its own"
             problems.append(FileProblem(source, document.line(()), "this document is in no form of another tool", hint))
     return problems

@@ -319,3 +319,15 @@ def test_what_can_not_be_is_not_called_unchanged(kac: Kac, tmp_path: Path) -> No
     code, out, complaints = kac("diff", "-f", str(file))
     assert (code, out) == (1, "no other changes\n")
     assert "can't be a topic's name" in complaints
+
+
+def test_a_plan_with_an_edit_of_another_form_says_so(kac: Kac, exported: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"))
+    assert kac("plan", "-f", file, "--out", str(plan))[0] == 0
+    for old, new in (('"set"', '"nuke"'), ('"key"', '"kee"')):
+        bad = tmp_path / "bad.json"
+        bad.write_text(plan.read_text().replace(old, new))
+        code, _, complaints = kac("apply", "-f", str(bad), "--yes")
+        assert code == 2
+        assert "the plan can't be read: an edit in it is not as kac writes one; make it again" in complaints

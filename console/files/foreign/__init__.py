@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from console.files.foreign import kafka_acls, kafka_configs, reassignment, strimzi, topicctl
 
-DOCUMENT_FORMS = (strimzi.FORM, topicctl.FORM, reassignment.FORM)
+DOCUMENT_FORMS = (strimzi.FORM, topicctl.FORM, reassignment.FORM, reassignment.TOPICS_TO_MOVE)
 TEXT_FORMS = (kafka_acls.FORM, kafka_configs.FORM, reassignment.GENERATED)

@@ -68,6 +68,19 @@ def _partition(node: Node) -> tuple[str, int, tuple[int, ...], tuple[str, ...]]:
     return topic, number, brokers, paths
 
 
+def _owns_topics(data: Any) -> bool:
+    named = data.get("topics") if isinstance(data, dict) else None
+    return isinstance(named, list) and all(isinstance(each, dict) and each.keys() == {"topic"} for each in named)
+
+
+def _refuse_topics(document: Document, read: Read) -> Iterator[FileProblem]:  # noqa: ARG001 - as every form
+    what = "this names topics to move, as --topics-to-move-json-file takes them, and not where to"
+    yield document.root.named()["topics"].problem(what, "kac moves topic NAME to ID[,ID…] plans that")
+
+
+TOPICS_TO_MOVE = DocumentForm(FORM.name, _owns_topics, _refuse_topics)
+
+
 def _owns_generated(beginning: str) -> bool:
     return beginning.startswith((_CURRENT, _PROPOSED))
 

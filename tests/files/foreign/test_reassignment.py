@@ -55,3 +55,11 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 def test_what_is_generated_is_told(tmp_path: Path) -> None:
     text = f"Current partition replica assignment\n{{}}\n\nProposed partition reassignment configuration\n{LIST}"
     assert problems(tmp_path, text)[0].startswith("file:4: this is what --generate prints")
+
+
+def test_topics_to_move_say_no_place(tmp_path: Path) -> None:
+    """What --generate takes; a list of topics in a file of our own is called what it is."""
+    theirs = '{"version": 1,\n "topics": [{"topic": "orders"}, {"topic": "returns"}]}'
+    (said,) = problems(tmp_path, theirs)
+    assert said.startswith("file:2: this names topics to move, as --topics-to-move-json-file takes them")
+    assert problems(tmp_path, "version: 1\ntopics: [{name: orders}]\n")[0].startswith("file:2: topics: input should be")
