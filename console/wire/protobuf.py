@@ -184,7 +184,8 @@ class _Plain:
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             of = entry.fields_by_name["value"]
-            return {_text(key): self._one(of, value[key], depth) for key in value}
+            # A map has no order of its own: the same record reads the same each time.
+            return {_text(key): self._one(of, value[key], depth) for key in sorted(value)}
         return [self._one(field, each, depth) for each in value]
 
     def _one(self, field: Any, value: Any, depth: int) -> Any:

@@ -6,8 +6,10 @@ import io
 import json
 import sys
 from base64 import b64encode
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pytest
@@ -333,6 +335,31 @@ def test_googles_types_have_the_forms_of_json(bills: tuple[SchemaText, Any]) -> 
     assert struct == {"@type": "type.googleapis.com/google.protobuf.Struct", "value": found["details"]}
     assert found["sum"] == {"currency_code": "EUR", "units": 5, "nanos": 0}
     assert found["exact"] == {"value": "AQ==", "precision": 0, "scale": 2}
+
+
+def test_maps_are_read_in_the_same_order(bills: tuple[SchemaText, Any]) -> None:
+    schema, bill = bills
+    names = [f"key-{number}" for number in range(50)]
+    value = bill()
+    value.details.update(dict.fromkeys(reversed(names), 1))
+    found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
+    assert list(found["details"]) == sorted(names)
+
+
+@given(st.binary(max_size=30), st.integers(0, 200), st.integers(0, 200))
+def test_bytes_of_anything_are_read_or_refused(
+    bills: tuple[SchemaText, Any], data: bytes, start: int, end: int
+) -> None:
+    """In the middle of a message, too."""
+    schema, bill = bills
+    whole = a_bill(bill).SerializeToString()
+    with suppress(NotDecoded):
+        json.loads(_decoder(schema)(long(0) + whole[:start] + data + whole[end:], None))
+
+
+@cache
+def _decoder(schema: SchemaText) -> Any:
+    return decoder_of(schema)
 
 
 def test_descriptors_import_what_is_known_too(bills: tuple[SchemaText, Any]) -> None:
