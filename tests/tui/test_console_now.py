@@ -210,6 +210,24 @@ async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: 
         await it.until(lambda: "Plan*" in it.text)
 
 
+async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        cluster.call(impossible)
+        await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
+        await it.press("F")  # what came a moment before was not read
+        await it.shows("a worse cause came, and the cursor is on it now")
+        assert "Plan*" not in it.text
+        await it.press("j")
+        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        cluster.run(lambda running: running.broker_down(3))
+        await it.shows("broker 3 is down")
+        assert it.line("replication throttles").startswith("▸")
+        await it.press("F")
+        await it.until(lambda: "Plan*" in it.text)
+
+
 async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedCluster) -> None:
     cluster.call(impossible)
     cluster.call(throttled)

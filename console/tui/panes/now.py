@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Subject
 
 
+UNREAD = 2.0
+"""Seconds in which a cause that came under the cursor by itself can't have been read."""
 Execute = Callable[[Sequence["Statement"]], Awaitable["LanguageError | None"]]
 """Carries out commands, and returns an error of the language, None if there is none."""
 
@@ -75,6 +79,8 @@ class NowView(DetailsView[CauseRow]):
         self._left = OverHalfHour(self.table, cluster.half_hour, navigator)
         self._staging: tuple[object, Staging | None] = (None, None)
         self._fell_from = ""
+        self._worst: Hashable | None = None
+        self._came_at = -inf
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, the table over the last half hour, and details; in a demo the tour."""
@@ -89,22 +95,26 @@ class NowView(DetailsView[CauseRow]):
             yield lines
 
     def draw(self) -> None:
-        """Draw the causes. The cursor stays on its subject, also if that has another cause now.
+        """Draw the causes. The cursor stays on the worst one until the operator moves it, then on its subject, also if
+        that has another cause now.
 
         If the subject is gone, the cursor is on a row that the operator did not choose, and no key changes anything for
         it before the next key.
         """
         before = self.row()
+        is_led = before is None or self.key(before) == self._worst
         super().draw()
         self._left.draw()
-        if before is None or not self.table.is_gone(self.key(before)):
-            return
-        same = [row for row in self.rows() if is_about(row.claim.subject, before.claim.subject)]
-        if any(self.table.move_cursor(self.key(row)) for row in same[:1]):
-            return
-        if self.row() is not None:
-            self._fell_from = before.claim.title
+        if before is not None and self.table.is_gone(self.key(before)):
+            same = [row for row in self.rows() if is_about(row.claim.subject, before.claim.subject)]
+            if not any(self.table.move_cursor(self.key(row)) for row in same[:1]) and self.row() is not None:
+                self._fell_from = before.claim.title
+                self._show_details()
+        elif is_led and self.table.cursor_index > 0:
+            self.table.action_first()
+            self._came_at = monotonic()
             self._show_details()
+        self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
     def on_key(self, event: Key) -> None:
         """End the tour. Every key does; it does its own work as well.
@@ -231,6 +241,10 @@ class NowView(DetailsView[CauseRow]):
         That is said once; the next key applies to the row.
         """
         row = self.row()
+        if row is not None and monotonic() - self._came_at < UNREAD:
+            self._came_at = -inf
+            self._message.say("a worse cause came, and the cursor is on it now: the key once more means it", "pending")
+            return None
         if row is not None and self._fell_from:
             self._message.say(f"gone: {clean(self._fell_from, 100)}; the cursor is on another cause now", "pending")
             self._fell_from = ""
