@@ -219,8 +219,11 @@ def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ti
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
 
-    named_ = named(diagnose(watched(change, ticks=ticks)))
-    assert named_ == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
+    verdict = diagnose(watched(change, ticks=ticks))
+    assert named(verdict) == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
+    # One that does not end is not many.
+    titles = [each.claim.title for each in verdict.causes]
+    assert titles == ([f"group billing rebalances {'for long' if 3 in at else 'again and again'}"] if is_named else [])
 
 
 def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag() -> None:

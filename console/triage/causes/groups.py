@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
-from console.plan.amounts import duration
+from console.plan.amounts import measured_time
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
@@ -47,9 +47,7 @@ LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 def _lag(trend: LagTrend) -> Evidence:
     seconds, behind = trend.last.at - trend.base.at, trend.longest_behind
     waits = (
-        ""
-        if not behind.seconds
-        else f" ({'at least ' if behind.least else ''}{duration(round(behind.seconds) * 1000)} behind)"
+        "" if not behind.seconds else f" ({'at least ' if behind.least else ''}{measured_time(behind.seconds)} behind)"
     )
     return Evidence(
         f"lag {trend.last.lag.total:,}{waits}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
@@ -276,23 +274,24 @@ def _rebalancing(observations: Observations) -> Iterator[Claim]:
         if known is None or certainty is None:
             continue
         intervals = observations.intervals[name, subject]
+        how = "again and again" if intervals[1:] else "for long"
         yield Claim(
             cause="group-rebalancing",
             subject=subject,
             severity=Severity.HIGH,
             certainty=certainty,
-            title=f"group {group} rebalances again and again",
+            title=f"group {group} rebalances {how}",
             since=intervals[0].began,
             times=len(intervals),
             evidence=given(
-                Evidence(f"{known.state} now; {len(intervals)} rebalances were seen", "ListGroups"),
+                Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
                 Evidence("members that are deployed one after the other make as many", "ListGroups")
                 if certainty is Certainty.POSSIBLE
                 else None,
             ),
             predicted=predict(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
-            fold=("rebalances again and again", "rebalance again and again"),
+            fold=(f"rebalances {how}", f"rebalance {how}"),
         )
 
 
