@@ -18,6 +18,7 @@ from console.session.staged_steps import staging_of
 from console.triage.diagnosis import diagnose
 from console.triage.observations import Observations, after
 from console.triage.symptoms import Subject
+from console.tui.keymap import TRANSACTIONS
 from console.tui.panes.now import evidence_of
 from console.tui.places import PANES, pane
 from tests.unit.test_triage import CASES, Change, watched
@@ -32,7 +33,8 @@ def test_every_cause_has_its_evidence_and_a_way_on(
     (named,) = (n for n in verdict.causes if (n.claim.cause, n.claim.subject) == (cause, subject))
     place, row = evidence_of(cause, subject)
     assert pane(place.pane).view in PANES
-    if subject.partition is not None:
+    assert (place.view == TRANSACTIONS) == cause.startswith("transaction-")
+    if subject.partition is not None and place.view != TRANSACTIONS:
         assert row in (subject.partition, (subject.topic, subject.partition))
     staging = staging_of(named.claim.next, observations.last.snapshot)
     outside = [step.text for step in named.claim.next if not step.command and not step.edits]

@@ -329,6 +329,9 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
+    if subject.topic is not None and cause in _OF_TRANSACTIONS:
+        # The row is that of a producer, which is read there: those that hang come first.
+        return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
     if subject.topic is not None:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
         at: Hashable | None = _OF_CONFIGS.get(cause, subject.partition)
@@ -346,6 +349,8 @@ _OF_CONFIGS = {
     "replication-throttled": "leader.replication.throttled.replicas",
 }
 """Causes whose evidence is a key of a topic's configs."""
+_OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-open"})
+"""Causes whose evidence is a transaction of a topic."""
 _OF_GROUPS = frozenset(
     {
         "consumer-slow",
