@@ -203,7 +203,7 @@ def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome
     for key, value in values.items():
         if value is not None and not math.isfinite(value):
             return refused(entity, "INVALID_QUOTA", f"{key} can't be {value}", "Give a number greater than 0.")
-    if len({part.type for part in entity.parts}) < len(entity.parts):
+    if len(set(entity.types)) < len(entity.types):
         return refused(entity, "INVALID_QUOTA", "the entity has two components of one type", "Name each type once.")
     return None
 

@@ -66,22 +66,22 @@ class LargeQuotas:
                 yield from self._entities(number)
         elif part == _DEFAULT_CLIENT or part in _CLIENT_PARTS:
             for number in range(self._users):
-                yield QuotaEntity((QuotaPart(USER, _user(number)), part))
+                yield QuotaEntity((USER, _user(number), *part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
         """Yield the users alone, or their clients."""
         if types == {USER}:
             for number in range(self._users):
-                yield QuotaEntity((QuotaPart(USER, _user(number)),)), self._values(number, 0)
+                yield QuotaEntity((USER, _user(number))), self._values(number, 0)
         elif types == {USER, CLIENT_ID}:
-            yield from (item for item in self.items() if len(item[0]) > 1)
+            yield from (item for item in self.items() if item[0].has(CLIENT_ID))
 
     def _entities(self, number: int) -> Iterator[QuotaEntity]:
-        user = QuotaPart(USER, _user(number))
-        yield QuotaEntity((user,))
-        yield QuotaEntity((user, _DEFAULT_CLIENT))
-        for client in _CLIENT_PARTS:
-            yield QuotaEntity((user, client))
+        user = _user(number)
+        yield QuotaEntity((USER, user))
+        yield QuotaEntity((USER, user, CLIENT_ID, None))
+        for client in CLIENTS:
+            yield QuotaEntity((USER, user, CLIENT_ID, client))
 
     def _values(self, number: int, place: int) -> QuotaValues:
         return _VALUES[(number * EACH + place) % len(_VALUES)]

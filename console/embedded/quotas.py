@@ -80,7 +80,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
 
 
 def _types(entity: QuotaEntity) -> frozenset[str]:
-    return frozenset(part.type for part in entity)
+    return frozenset(entity.types)
 
 
 def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
@@ -109,9 +109,9 @@ def _of_part(quotas: Mapping[QuotaEntity, QuotaValues], part: QuotaPart) -> Iter
     if isinstance(quotas, QuotaTable):
         return quotas.of_part(part)
     if isinstance(quotas, PastTable) and isinstance(quotas.now, QuotaTable):
-        gone = [entity for entity in quotas.restored() if part in entity and entity not in quotas.now]
+        gone = [entity for entity in quotas.restored() if part in entity.parts and entity not in quotas.now]
         return (*quotas.now.of_part(part), *gone)
-    return [entity for entity in quotas if part in entity]
+    return [entity for entity in quotas if part in entity.parts]
 
 
 def _with_values(quotas: Mapping[QuotaEntity, QuotaValues], entities: Iterable[QuotaEntity]) -> Entries:

@@ -25,7 +25,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
-from console.model.quota import QuotaEntity, QuotaPart
+from console.model.quota import QuotaEntity
 from console.safe_files import PRIVATE, write_whole
 
 
@@ -100,7 +100,7 @@ CODECS: Mapping[str, TableCodec] = {
     "quotas": TableCodec(
         lambda entity: [list(part) for part in entity.parts],
         dict,
-        lambda key: QuotaEntity(tuple(QuotaPart(*part) for part in key)),
+        lambda key: QuotaEntity(each for part in key for each in part),
         _limits,
     ),
     "acls": TableCodec(list, str, _acl, lambda _key, value: UUID(value)),

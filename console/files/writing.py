@@ -110,7 +110,7 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
         yield "quotas:"
     for entity in sorted(quotas, key=_entity_order):
         start = "  - "
-        for part in entity:
+        for part in entity.parts:
             yield f"{start}{key_text(part.type)}: {_part(part.name)}"
             start = "    "
         yield "    limits:"
@@ -128,7 +128,7 @@ def _part(name: str | None) -> str:
 
 
 def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
-    return [(part.type, part.name is not None, part.name or "") for part in entity]
+    return [(part.type, part.name is not None, part.name or "") for part in entity.parts]
 
 
 def _limit(key: str, value: float) -> str:

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -46,36 +47,46 @@ class QuotaPart(NamedTuple):
     name: str | None
 
 
-class QuotaEntity(tuple[QuotaPart, ...]):
+class QuotaEntity(tuple[str | None, ...]):
     """Who a quota is for: a set of (type, name or default), kept in the order user, client-id, ip, others.
 
-    A type that other brokers add (``client-id-prefix``) is kept as it came. A tuple of its own class: a cluster may
-    have a million, each made and hashed once for every read.
+    A type that other brokers add (``client-id-prefix``) is kept as it came. A tuple of its own class, each type with
+    its name behind it: a cluster may have a million, each made and hashed once for every read, so each is one object.
     """
 
     __slots__ = ()
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """The types of its components."""
+        return cast("tuple[str, ...]", self[::2])
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether it has several components, as a user with a client."""
+        return len(self) > 2
+
+    @property
     def parts(self) -> tuple[QuotaPart, ...]:
         """Its components."""
-        return tuple(self)
+        return tuple(map(QuotaPart, self.types, self[1::2]))
 
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
         """Return the entity of components such as ``{"user": "alice", "client-id": None}``; a name of None is the
         default."""
-        return cls(tuple(QuotaPart(t, parts[t]) for t in sorted(parts, key=part_order)))
+        return cls(chain.from_iterable((t, parts[t]) for t in sorted(parts, key=part_order)))
 
     def __repr__(self) -> str:
         return f"QuotaEntity({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the components as JSON output has them: a null name is the default."""
-        return dict(self)
+        return dict(zip(self.types, self[1::2], strict=True))
 
     def has(self, type_: str) -> bool:
         """Return whether the entity has a component of this type."""
-        return any(part.type == type_ for part in self)
+        return type_ in self.types
 
     def name_of(self, type_: str) -> str | None:
         """Return the name of a component, None for the default.
@@ -83,10 +94,7 @@ class QuotaEntity(tuple[QuotaPart, ...]):
         Raises:
             KeyError: the entity has no component of this type.
         """
-        for part in self:
-            if part.type == type_:
-                return part.name
-        raise KeyError(type_)
+        return self.as_dict()[type_]
 
 
 QuotaValues = Mapping[str, float]
@@ -120,7 +128,7 @@ class QuotaFilter(NamedTuple):
 
     def finds(self, entity: QuotaEntity) -> bool:
         """Return whether the filter matches an entity."""
-        if self.strict and (not self.components or len(entity.parts) != len(self.components)):
+        if self.strict and (not self.components or len(entity.types) != len(self.components)):
             return False
         return all(
             entity.has(c.type)
@@ -314,7 +322,7 @@ def level_of(entity: QuotaEntity) -> int:
     Returns:
         1 (user and client) to 8 (default client), the strongest first; of an address 1, of the default address 2.
     """
-    names = {part.type: part.name for part in entity}
+    names = entity.as_dict()
     if IP in names:
         return 1 if names[IP] is not None else 2
     user, client = USER in names, CLIENT_ID in names

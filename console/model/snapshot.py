@@ -139,7 +139,9 @@ _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_I
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
     """Return `new` with each value that equals its old one replaced by the old object; `old` itself where nothing
-    changed."""
+    changed, and `new` itself where nothing was known: 20,000 quotas are not kept in two dicts."""
+    if old is new or not old:
+        return new or old
     shared: dict[K, V] = {}
     same = len(old) == len(new)
     for key, value in new.items():
@@ -386,7 +388,7 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], a
 def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
     """Return the snapshot with the quotas of all users, clients and addresses by themselves; those of users' clients
     stay as they are known."""
-    pairs = {entity: values for entity, values in snapshot.quotas.items() if len(entity) > 1}
+    pairs = {entity: values for entity, values in snapshot.quotas.items() if entity.is_combined}
     return replace(
         snapshot,
         quotas=share(snapshot.quotas, {**quotas, **pairs}),
@@ -417,7 +419,7 @@ def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[Quota
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
-    near = [e for e in known if e and (e[0].name in names or e[-1].name in names)] if by_name else known
+    near = [e for e in known if e and (e[1] in names or e[-1] in names)] if by_name else known
     return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
 
 

@@ -349,7 +349,7 @@ def _records(change: Change) -> Iterator[tuple[str, Fields]]:
                 named = {"resourceType": int(type_), "resourceName": name}
                 yield "ConfigRecord", {**named, "name": key, "value": value}
         case "quotas", QuotaEntity() as quota, _:
-            entity = [{"entityType": part.type, "entityName": part.name} for part in quota]
+            entity = [{"entityType": part.type, "entityName": part.name} for part in quota.parts]
             for key, value in _differing(change):
                 is_gone = value is None
                 yield "ClientQuotaRecord", {"entity": entity, "key": key, "value": value or 0.0, "remove": is_gone}

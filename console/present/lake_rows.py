@@ -340,7 +340,7 @@ def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[
     """
     made: dict[Usage, QuotaEntity] = {}
     for entity, values in quotas.items():
-        parts = {type_: named(name) for type_, name in entity}
+        parts = {type_: named(name) for type_, name in entity.parts}
         if not parts.keys() <= {USER, CLIENT_ID}:
             continue
         for key in _MEASURED:

@@ -17,7 +17,6 @@ from console.model.quota import (
     USER,
     Effective,
     QuotaEntity,
-    QuotaPart,
     QuotaValues,
     effective,
     effective_ip,
@@ -51,8 +50,8 @@ class QuotaTree:
         children: dict[QuotaEntity, list[QuotaEntity]] = {}
         roots: dict[QuotaEntity, None] = dict.fromkeys(DEFAULTS)
         for entity in chain(quotas, staged):
-            if len(entity) > 1 and entity.has(USER):
-                user = QuotaEntity((QuotaPart(USER, entity.name_of(USER)),))
+            if entity.is_combined and entity.has(USER):
+                user = QuotaEntity((USER, entity.name_of(USER)))
                 below = children.setdefault(user, [])
                 below.append(entity)
                 roots[user] = None
@@ -79,7 +78,7 @@ def _order(entity: QuotaEntity) -> str:
 
     It is one text: 200,000 of them have to be sorted.
     """
-    parts = [f"{_RANKS.get(type_, '9')}{type_}\0{'' if name is None else '1' + name}" for type_, name in entity]
+    parts = [f"{_RANKS.get(type_, '9')}{type_}\0{'' if name is None else '1' + name}" for type_, name in entity.parts]
     return "\0".join(parts)
 
 
@@ -89,8 +88,8 @@ def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:
-        type_, name = entity[0] if entity else ("", None)  # brokers send no empty ones, and yet
-        (named if name is not None and len(entity) == 1 else others).setdefault(type_, []).append(entity)
+        type_, name = entity[:2] if entity else ("", None)  # brokers send no empty ones, and yet
+        (named if name is not None and not entity.is_combined else others).setdefault(type_ or "", []).append(entity)
     ordered: list[QuotaEntity] = []
     for type_ in sorted({*named, *others}, key=lambda type_: (_RANKS.get(type_, "9"), type_)):
         ordered += sorted(others.get(type_, ()), key=_order)
@@ -103,10 +102,8 @@ def search_text(entity: QuotaEntity) -> str:
 
     It is put together quickly, without `names.quota_entity`, since there may be 200,000.
     """
-    if len(entity) == 1:
-        type_, name = entity[0]
-        return f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}"
-    return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in entity])
+    named = zip(entity.types, entity[1::2], strict=True)
+    return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in named])
 
 
 def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, DiffLine]]:
@@ -210,7 +207,7 @@ OTHER = "\0other"
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
     """Return the user and client for whom a node is shown; `OTHER` where it names none, or the default."""
-    names = {part.type: part.name for part in entity.parts}
+    names = entity.as_dict()
     return names.get(USER) or OTHER, names.get(CLIENT_ID) or OTHER
 
 

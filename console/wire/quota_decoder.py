@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
-from operator import itemgetter
+from itertools import chain, repeat
 from struct import Struct
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from kio.serial.readers import (
     read_int32,
 )
 
-from console.model.quota import QuotaEntity, QuotaPart, QuotaValues, part_order
+from console.model.quota import QuotaEntity, QuotaValues, part_order
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body
 from console.wire.schemas import response_type
@@ -35,7 +34,10 @@ _NO_TAGS = b"\x00"
 _NULL = b"\x00"
 _KNOWN = 8  # layouts that are remembered; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
-_AT_ONCE = 256 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
+_AT_ONCE = 64 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
+_SAMPLE = 64
+_BYTES = "latin-1"  # a character for each byte: texts are cut out of it without being decoded one by one
+_LENGTHS = bytes(range(1, 256)) + b"\x00"  # a length as it is encoded: one more
 
 Quotas = dict[QuotaEntity, QuotaValues]
 
@@ -79,51 +81,58 @@ class _NotAName(Exception):
     """Bytes that were matched as a name do not have the length that they begin with: the name contains a zero byte."""
 
 
+class _Names(dict[str | None, str | None]):
+    """The names of one component, equal ones as one object where they come again."""
+
+    def __missing__(self, name: str | None) -> str | None:
+        self[name] = name
+        return name
+
+    def shared(self, names: Sequence[str | None]) -> Iterable[str | None]:
+        """Return the names. Whether they come again, a few of them tell: most names of clients do not."""
+        some = names[:_SAMPLE]
+        if len(set(some)) == len(some) and self.keys().isdisjoint(some):
+            return names
+        return map(self.__getitem__, names)
+
+
 class _Types(NamedTuple):
     """A layout of entities: components of these types, in wire order.
 
-    before_names: the bytes before each name. parts: for each type, the components by their encoded names, as far as
-    decoded. order: indexes of the components in the model's order.
+    before_names: the bytes before each name. known: the names of each component that come again. order: indexes of the
+    components in the model's order.
     """
 
     types: tuple[str, ...]
     before_names: tuple[bytes, ...]
-    parts: tuple[dict[bytes, QuotaPart], ...]
+    known: tuple[_Names, ...]
     order: tuple[int, ...]
 
-    def entities(self, columns: Sequence[Sequence[bytes]]) -> Iterator[QuotaEntity]:
-        """Return the entities with these encoded names: a column for each component."""
-        decoded = list(map(_parts, self.types, self.parts, columns))
-        ordered = zip(*(decoded[place] for place in self.order), strict=True)
-        return map(tuple.__new__, repeat(QuotaEntity), ordered)
+    def entities(self, columns: Sequence[Sequence[str]]) -> Iterator[QuotaEntity]:
+        """Return the entities with these names: two columns for each component, the first bytes of the names' lengths
+        and what follows."""
+        named = [known.shared(_names(*columns[2 * at : 2 * at + 2])) for at, known in enumerate(self.known)]
+        parts = chain.from_iterable((repeat(self.types[place]), named[place]) for place in self.order)
+        return map(tuple.__new__, repeat(QuotaEntity), zip(*parts, strict=False))
 
 
-def _parts(type_: str, known: dict[bytes, QuotaPart], column: Sequence[bytes]) -> Iterable[QuotaPart]:
-    """Return the components of a type with these encoded names. Equal ones are one object if they are near one
-    another."""
-    distinct = set(column)
-    if len(distinct) == len(column):
-        return map(tuple.__new__, repeat(QuotaPart), zip(repeat(type_), _names(column)))
-    new = list(distinct.difference(known))
-    known.update(zip(new, map(tuple.__new__, repeat(QuotaPart), zip(repeat(type_), _names(new))), strict=False))
-    return map(known.__getitem__, column)
+def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]:
+    """Decode names: the first byte of each one's length, and what follows it. Raises _NotAName."""
+    if max(map(len, texts), default=0) < _ONE_BYTE - 1:
+        as_they_are = bytes(map(len, texts)).translate(_LENGTHS)
+        if as_they_are == "".join(lengths).encode(_BYTES) and "".join(texts).isascii():
+            return texts
+    return list(map(_name, lengths, texts))
 
 
-def _names(encoded: Sequence[bytes]) -> Iterable[str | None]:
-    """Decode names, each of which starts with its length. Raises _NotAName."""
-    lengths = list(map(len, encoded))
-    if lengths == list(map(itemgetter(0), encoded)) and max(lengths, default=0) < _ONE_BYTE:
-        return [text[1:] for text in map(bytes.decode, encoded)]
-    return list(map(_name, encoded))
-
-
-def _name(encoded: bytes) -> str | None:
+def _name(length: str, text: str) -> str | None:
+    encoded = (length + text).encode(_BYTES)
     if encoded == _NULL:
         return None
-    length, size = read_varint(encoded, 0)
-    if size + length - 1 != len(encoded):
+    size, start = read_varint(encoded, 0)
+    if start + size - 1 != len(encoded):
         raise _NotAName
-    return encoded[size:].decode()
+    return encoded[start:].decode()
 
 
 class _Keys(NamedTuple):
@@ -135,17 +144,35 @@ class _Keys(NamedTuple):
     layout: Struct
 
 
+class _Values(dict[str, QuotaValues]):
+    """Values by their bytes, equal ones as one object: most entities have one of a few limits."""
+
+    def __init__(self, keys: Sequence[_Keys]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def __missing__(self, encoded: str) -> QuotaValues:
+        if len(self) >= _KNOWN_VALUES:
+            self.clear()
+        data = encoded.encode(_BYTES)
+        for names, around_values, layout in self._keys:
+            if layout.size == len(data) and (fields := layout.unpack(data))[::2] == around_values:
+                made = self[encoded] = dict(zip(names, fields[1::2], strict=True))
+                return made
+        raise KeyError(encoded)
+
+
 class _Decoder:
     """One response of version 1, read from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
         """Make one. layouts: how many are remembered, of entities and of values each."""
-        self._body = body
+        self._body, self._view = body, memoryview(body)
         self._layouts = layouts
         self._types: list[_Types] = []
         self._keys: list[_Keys] = []
-        self._known_entity: re.Pattern[bytes] | None = None
-        self._known_values: dict[bytes, QuotaValues] = {}
+        self._known_entity: re.Pattern[str] | None = None
+        self._known_values = _Values(self._keys)
 
     def decode(self) -> Quotas | QuotaError:
         body = self._body
@@ -167,7 +194,7 @@ class _Decoder:
         while count > 0:
             columns, offset = self._known_columns(offset)
             if columns:
-                result.update(zip(self._named(columns), self._values(columns[-1]), strict=True))
+                result.update(zip(self._named(columns), map(self._known_values.__getitem__, columns[-1]), strict=True))
                 count -= len(columns[-1])
             else:
                 entity, values, offset = self._field_by_field(offset)
@@ -177,17 +204,17 @@ class _Decoder:
             raise ValueError(f"{-count} entities too many")
         return result, offset
 
-    def _known_columns(self, start: int) -> tuple[list[list[bytes]], int]:
+    def _known_columns(self, start: int) -> tuple[list[list[str]], int]:
         """Return the consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after
         them.
 
-        Columns: the encoded names for each of `_types`, None where the entity has another layout; the encoded values.
-        No columns where there is no such entity.
+        Columns: two for each name of each of `_types`, None where the entity has another layout; the encoded values. No
+        columns where there is no such entity.
         """
         if self._known_entity is None:
             return [], start
         # Split into columns at once: a row is never an object. What is between matches is empty.
-        pieces = self._known_entity.split(self._body[start : start + _AT_ONCE])
+        pieces = self._known_entity.split(str(self._view[start : start + _AT_ONCE], _BYTES))
         groups = self._known_entity.groups
         end = min(start + _AT_ONCE, len(self._body))
         if len(pieces) > 1 and pieces[-2]:  # the bytes after the last entity of a known layout
@@ -196,37 +223,21 @@ class _Decoder:
         columns = [pieces[group :: groups + 1] for group in range(1, groups)]
         return (columns if columns[-1] else []), end
 
-    def _named(self, columns: Sequence[Sequence[bytes]]) -> Iterable[QuotaEntity]:
+    def _named(self, columns: Sequence[Sequence[str]]) -> Iterable[QuotaEntity]:
         """Return the entities of these columns, in the same order."""
         if len(self._types) == 1:
             return self._types[0].entities(columns[:-1])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
         start = 0
         for types in self._types:
-            own = columns[start : start + len(types.types)]
-            places = [place for place, name in enumerate(own[0]) if name]
+            own = columns[start : start + 2 * len(types.types)]
+            places = [place for place, length in enumerate(own[0]) if length]
             for place, entity in zip(
                 places, types.entities([[column[place] for place in places] for column in own]), strict=True
             ):
                 entities[place] = entity
-            start += len(types.types)
+            start += len(own)
         return entities
-
-    def _values(self, column: Iterable[bytes]) -> Iterable[QuotaValues]:
-        """Return values, equal ones as one object: most entities have one of a few limits."""
-        known = self._known_values
-        if len(known) > _KNOWN_VALUES:
-            known.clear()
-        by_size: dict[int, list[_Keys]] = {}
-        for keys in self._keys:
-            by_size.setdefault(keys.layout.size, []).append(keys)
-        for encoded in set(column).difference(known):
-            for names, around_values, layout in by_size[len(encoded)]:
-                fields = layout.unpack(encoded)
-                if fields[::2] == around_values:
-                    known[encoded] = dict(zip(names, fields[1::2], strict=True))
-                    break
-        return map(known.__getitem__, column)
 
     def _field_by_field(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
         """Read an entity of any layout field by field, and remember the layout."""
@@ -273,7 +284,7 @@ class _Decoder:
         if (has_types or len(self._types) < self._layouts) and (has_keys or len(self._keys) < self._layouts):
             if not has_types:
                 order = sorted(range(len(types)), key=lambda place: part_order(types[place]))
-                self._types.append(_Types(types, before_names, tuple({} for _ in types), tuple(order)))
+                self._types.append(_Types(types, before_names, tuple(_Names() for _ in types), tuple(order)))
             if not has_keys:
                 layout = Struct(">" + "d".join(f"{len(piece)}s" for piece in around_values))
                 self._keys.append(_Keys(keys, around_values, layout))
@@ -287,10 +298,12 @@ class _Decoder:
         return length, offset + size
 
 
-def _pattern(types: Iterable[_Types], keys: Iterable[_Keys]) -> re.Pattern[bytes]:
-    """Match an entity of these layouts: a group for each name, one for the values; or all remaining bytes."""
-    names = b"|".join(
-        b"".join(re.escape(piece) + rb"([^\x00]+|\x00)" for piece in layout.before_names) for layout in types
-    )
-    values = b"|".join(b".{8}".join(map(re.escape, layout.around_values)) for layout in keys)
-    return re.compile(b"(?:" + names + b")(" + values + b")|(.+)", re.DOTALL)
+def _pattern(types: Iterable[_Types], keys: Iterable[_Keys]) -> re.Pattern[str]:
+    """Match an entity of these layouts: two groups for each name, one for the values; or all remaining bytes."""
+
+    def exactly(piece: bytes) -> str:
+        return re.escape(piece.decode(_BYTES))
+
+    names = "|".join("".join(exactly(piece) + r"(.)([^\x00]*)" for piece in layout.before_names) for layout in types)
+    values = "|".join(".{8}".join(map(exactly, layout.around_values)) for layout in keys)
+    return re.compile("(?:" + names + ")(" + values + ")|(.+)", re.DOTALL)

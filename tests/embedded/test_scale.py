@@ -129,7 +129,7 @@ async def test_a_minute_of_quotas_reads_the_user_under_the_cursor(large: Threade
         assert "describe_configs" not in asked
         await it.pilot.press("j", "enter")
         await it.at_rest()
-        clients = [entity for entity in it.app.session.snapshot.quotas if len(entity) > 1]
+        clients = [entity for entity in it.app.session.snapshot.quotas if entity.is_combined]
         assert len(clients) == 4
         assert {entity.name_of("user") for entity in clients} == {"user-000000"}
 

@@ -70,7 +70,7 @@ def told(edit: Edit) -> tuple[str, str]:
         case GrowTopic(name):
             return name, ":partitions"
         case SetQuota(entity, key):
-            return ",".join(f"{part.type}={part.name}" for part in entity), key
+            return ",".join(f"{part.type}={part.name}" for part in entity.parts), key
         case AddAcl(acl):
             return f"TOPIC:LITERAL:{acl.resource_name}", f"ALLOW {acl.operation.name} {acl.principal} from *"
         case UpsertScram(user):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,18 @@ def test_the_strongest_level_that_has_the_key_wins(
         assert (found.key, found.entity, found.value) == (key, candidates[0], quotas[candidates[0]][key])
         assert [level.entity for level in found.beaten] == candidates[1:]
         assert [level.value for level in found.beaten] == [quotas[entity][key] for entity in candidates[1:]]
+
+
+def test_an_entity_is_one_object_with_its_types_in_order() -> None:
+    entity = QuotaEntity.of({"client-id-prefix": "p", CLIENT_ID: None, USER: "alice"})
+    assert tuple(entity) == (USER, "alice", CLIENT_ID, None, "client-id-prefix", "p")
+    assert entity.types == (USER, CLIENT_ID, "client-id-prefix")
+    assert [(part.type, part.name) for part in entity.parts] == list(entity.as_dict().items())
+    assert entity.is_combined
+    assert not QuotaEntity.of({USER: CLIENT_ID}).is_combined
+    assert not QuotaEntity.of({USER: CLIENT_ID}).has(CLIENT_ID)
+    with pytest.raises(KeyError):
+        entity.name_of("ip")
 
 
 def test_the_eight_levels() -> None:

@@ -229,7 +229,7 @@ def test_only_entities_told_of_keep_their_limit(
     edit = SetQuota(entity, RATE, value) if value is not None else UnsetQuota(entity, RATE)
     told = " ".join(effects([Staged(edit, None)], cluster.describe()).get(edit.slot, ()))
     assert (f"{len(stronger)} entit" in told) == bool(stronger)
-    names_ = {part.type: part.name for part in entity}
+    names_ = entity.as_dict()
     for user, client in CLIENTS:
         under = names_.get("user", user) in (user, None) and names_.get("client-id", client) in (client, None)
         now = effective(after, user, client, RATE)
@@ -248,8 +248,7 @@ def test_staged_edits_are_what_is_judged() -> None:
 
 def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:
     """Whether some client falls under both."""
-    mine = {part.type: part.name for part in one}
-    theirs = {part.type: part.name for part in other}
+    mine, theirs = one.as_dict(), other.as_dict()
     if (IP in mine) != (IP in theirs):
         return False
     shared = mine.keys() & theirs.keys()

@@ -69,14 +69,14 @@ def _own(name: str, code: str) -> str:
     return f"{name}: {code}"
 
 
-_LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), ({}, {}), (0, 1))
+_LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), (), (0, 1))
 _KEYS = quota_decoder._Keys(("a", "b"), (b"\x00\x03\x05rate", b"\x00\x02x", b"\x00\x00"), Struct(">d"))
 _MADE: dict[str, tuple[Expression, ...]] = {
     _own("console.language.filters", "translate(pattern)"): tuple(
         Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
         for glob in ("*a*b*", "a?c*", "[a-f]*x", "*" * 20 + "y")
     ),
-    _own("console.wire.quota_decoder", "b'(?:' + names + b')(' + values + b')|(.+)'"): (
+    _own("console.wire.quota_decoder", "'(?:' + names + ')(' + values + ')|(.+)'"): (
         Expression(
             "quota_decoder",
             (made := quota_decoder._pattern([_LAYOUT], [_KEYS])).pattern,

@@ -19,7 +19,7 @@ from console.model.codes import (
     ScramMechanism,
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaPart
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import (
@@ -228,7 +228,7 @@ REFUSED: list[tuple[Edit, str, str]] = [
         "Name a user, a client or an ip.",
     ),
     (
-        SetQuota(QuotaEntity((QuotaPart(USER, "a"), QuotaPart(USER, "b"))), "producer_byte_rate", 1.0),
+        SetQuota(QuotaEntity((USER, "a", USER, "b")), "producer_byte_rate", 1.0),
         "the entity names the same thing twice",
         "Name one user, one client or one ip.",
     ),
@@ -559,8 +559,8 @@ def test_without_having_read_anything_edits_are_staged_as_they_are() -> None:
 
 
 def test_the_order_of_an_entitys_parts_does_not_matter(snapshot: Snapshot) -> None:
-    one = QuotaEntity((QuotaPart(CLIENT_ID, "c"), QuotaPart(USER, "u")))
-    other = QuotaEntity((QuotaPart(USER, "u"), QuotaPart(CLIENT_ID, "c")))
+    one = QuotaEntity((CLIENT_ID, "c", USER, "u"))
+    other = QuotaEntity((USER, "u", CLIENT_ID, "c"))
     plan = on(snapshot, SetQuota(one, "producer_byte_rate", 1.0), SetQuota(other, "producer_byte_rate", 2.0)).plan
     assert [staged.edit for staged in plan.staged] == [SetQuota(other, "producer_byte_rate", 2.0)]
 

@@ -168,6 +168,20 @@ def test_a_million_bytes_of_all_kinds() -> None:
     assert decode_quotas(1, response(1, tricky)) == by_kio(1, response(1, tricky))
 
 
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 5_000])
+def test_names_that_come_again_are_one_object(size: int) -> None:
+    entries = [
+        Entry((("client-id", f"client-{number}"), ("user", f"user-{number % 20}")), (("k", 1.0),))
+        for number in range(size)
+    ]
+    quotas = decode_quotas(1, response(1, entries))
+    assert isinstance(quotas, dict)
+    assert quotas == by_kio(1, response(1, entries))
+    users = [entity.name_of("user") for entity in quotas]
+    assert len(set(map(id, users))) <= 20 + 1  # the first of all is read field by field
+    assert len(quotas) == size
+
+
 def test_equal_values_are_one_object() -> None:
     entries = [Entry((("user", f"u{number}"),), (("producer_byte_rate", float(number % 3)),)) for number in range(30)]
     quotas = decode_quotas(1, response(1, entries))

@@ -192,7 +192,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
         case Kind.USER | Kind.CLIENT | Kind.IP:
             await session.read_quotas()
             type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
-            found = [part.name for entity in session.snapshot.quotas for part in entity if part.type == type_]
+            found = [part.name for entity in session.snapshot.quotas for part in entity.parts if part.type == type_]
             if kind is Kind.USER:
                 await session.keep(read_scram(session.client))
                 found += session.snapshot.scram

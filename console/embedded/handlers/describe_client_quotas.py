@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import WireFormat, long_answer
 from console.embedded.context import RequestContext
 from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
-from console.model.quota import QuotaEntity, QuotaPart, QuotaValues
+from console.model.quota import QuotaEntity, QuotaValues
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -70,7 +70,7 @@ class _Encoder:
         self._form = WireFormat(flexible)
         self._lengths = tuple(map(self._form.length, range(4)))
         self._step = -1 if client_first else 1
-        self._parts: dict[QuotaPart, bytes] = {}
+        self._parts: dict[tuple[str, str | None], bytes] = {}
         self._values: dict[int, tuple[QuotaValues, bytes]] = {}
 
     def __call__(self, entity: QuotaEntity, values: QuotaValues) -> bytes:
@@ -83,12 +83,13 @@ class _Encoder:
             known = self._values[id(values)] = values, self._tail(values)
         if len(parts) >= _KEPT:
             parts.clear()
-        found = [parts.get(part) or self._part(part) for part in entity[:: self._step]]
+        named = zip(entity.types, entity[1::2], strict=True)
+        found = [parts.get(part) or self._part(*part) for part in named][:: self._step]
         return b"".join((self._lengths[len(found)], *found, known[1]))
 
-    def _part(self, part: QuotaPart) -> bytes:
+    def _part(self, type_: str, name: str | None) -> bytes:
         form = self._form
-        encoded = self._parts[part] = form.string(part.type) + form.string(part.name) + form.end
+        encoded = self._parts[type_, name] = form.string(type_) + form.string(name) + form.end
         return encoded
 
     def _tail(self, values: QuotaValues) -> bytes:

@@ -335,8 +335,8 @@ def _users(
             rules.setdefault(user, []).append(acl)
     limits: dict[str, dict[str, float]] = {}
     for entity, values in sorted(wanted.quotas.items(), key=lambda each: repr(each[0])):
-        user = entity[0].name or ""
-        if [part.type for part in entity] != [USER] or not _shows(user, user):
+        user = entity[1] or ""
+        if entity.types != (USER,) or not _shows(user, user):
             left_out.append(f"quota of {names.quota_entity(entity)}")
             continue
         said = {key: value for key, value in values.items() if _can_say(key, value)}

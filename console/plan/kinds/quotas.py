@@ -69,7 +69,7 @@ def _judge_unset(edit: UnsetQuota, draft: Draft) -> Verdict:
 
 def _ordered(edit: Q) -> Q:
     """Return the edit with its entity's components in the canonical order."""
-    if _in_order(tuple(part.type for part in edit.entity)):
+    if _in_order(edit.entity.types):
         return edit
     return structs.replace(edit, entity=QuotaEntity.of(edit.entity.as_dict()))
 
@@ -80,7 +80,7 @@ def _in_order(types: tuple[str, ...]) -> bool:
 
 
 def _entity_refusal(edit: QuotaEdit) -> Refused | None:
-    types = [part.type for part in edit.entity.parts]
+    types = edit.entity.types
     if not types:
         return Refused(edit, "the quota names no entity", "Name a user, a client or an ip.")
     if len(set(types)) != len(types):
@@ -133,7 +133,7 @@ class StrongerQuotas:
         self._of_kinds: Counter[tuple[int, int]] = Counter()
         self._addresses = 0
         for entity in entities:
-            names = dict(entity)
+            names: dict[str, _Name] = {**entity.as_dict()}
             if IP in names:
                 self._addresses += names[IP] is not None
                 continue
@@ -146,7 +146,7 @@ class StrongerQuotas:
 
     def count(self, entity: QuotaEntity) -> int:
         """Return how many entities are stronger than this one and may apply to one of its clients."""
-        names = dict(entity)
+        names: dict[str, _Name] = {**entity.as_dict()}
         if IP in names:
             return self._addresses if names[IP] is None else 0
         user, client = names.get(USER, _ABSENT), names.get(CLIENT_ID, _ABSENT)
@@ -246,7 +246,7 @@ def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
 
 def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
     """Return the limit that applies once this one is removed, as a line."""
-    names = {part.type: part.name for part in entity}
+    names = entity.as_dict()
     if IP in names:
         return "the default of addresses counts then, if there is one"
     # A name that no client has stands for "any other client", so that only defaults match it.
@@ -260,7 +260,7 @@ def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
 
 
 def _words(entity: QuotaEntity) -> str:
-    return " ".join(f"{part.type} {'<default>' if part.name is None else part.name}" for part in entity)
+    return " ".join(f"{part.type} {'<default>' if part.name is None else part.name}" for part in entity.parts)
 
 
 # -- risks -------------------------------------------------------------------------------------------------------------
@@ -268,9 +268,9 @@ def _words(entity: QuotaEntity) -> str:
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
     """Yield a warning for a default's limit that is new, or lower than the one before."""
-    if all(part.name is None for part in edit.entity) and _lowers(edit, judged):
+    if all(part.name is None for part in edit.entity.parts) and _lowers(edit, judged):
         kinds = {"user": "user", "client-id": "client", "ip": "address"}
-        who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity)
+        who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity.parts)
         yield f"it holds for every {who} that has no limit of its own{_known_without(edit, judged)}"
 
 
@@ -285,10 +285,15 @@ def _known_without(edit: SetQuota, judged: Judged) -> str:
     if not edit.entity.has(USER):
         return ""
     before = judged.before
-    own = {dict(entity).get(USER) for entity, values in before.quotas.items() if edit.key in values}
+    own = {entity.as_dict().get(USER) for entity, values in before.quotas.items() if edit.key in values}
     me = judged.facts.principal.partition(":")[2] if judged.facts.principal.startswith("User:") else ""
     acls = (acl.principal.partition(":")[2] for acl in before.acls if acl.principal.startswith("User:"))
-    known = {*before.scram, *acls, *(dict(entity).get(USER) for entity in before.quotas)} - {None, "", "*", "ANONYMOUS"}
+    known = {*before.scram, *acls, *(entity.as_dict().get(USER) for entity in before.quotas)} - {
+        None,
+        "",
+        "*",
+        "ANONYMOUS",
+    }
     others = sorted(str(name) for name in known - own - {me})
     named = ([f"this console's {me}"] if me and me not in own else []) + others[:_NAMED]
     more = len(others) - len(others[:_NAMED])
@@ -364,11 +369,11 @@ _QUOTA_TYPES = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     """Yield one kafka-configs for all keys of the entity."""
     assert isinstance(target, QuotaEntity)
-    if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target):
+    if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target.parts):
         note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"
         yield Command((), note=note)
         return
-    words = [word for part in target for word in entity_words(_QUOTA_TYPES[part.type], part.name)]
+    words = [word for part in target.parts for word in entity_words(_QUOTA_TYPES[part.type], part.name)]
     added = [f"{line.key}={exact_number(line.new.value)}" for line in lines if isinstance(line.new.value, float | int)]
     removed = [line.key for line in lines if line.new.value is None]
     options = ["--add-config", ",".join(added)] if added else []

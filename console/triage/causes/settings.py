@@ -228,7 +228,7 @@ def _users_with_quota(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[Quo
     return [
         entity
         for entity, values in quotas.items()
-        if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity)
+        if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity.parts)
     ]
 
 
@@ -386,7 +386,7 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
 
 
 def _text(entity: QuotaEntity) -> str:
-    return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity)
+    return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity.parts)
 
 
 @remembered

@@ -192,7 +192,7 @@ class ListedQuotas:
     def is_whole(self, entity: QuotaEntity) -> bool:
         """Return whether all about an entity is known, a user's clients included."""
         sparse = self._session.snapshot.quotas_sparse
-        return not sparse or not entity.has(USER) or len(entity) > 1 or entity in self._whole
+        return not sparse or not entity.has(USER) or entity.is_combined or entity in self._whole
 
     def indexes(self, roots: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Return the index of each root of the tree; the same dict for the same roots."""
