@@ -199,12 +199,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return streams
 
     async def _do_version_lookup(self) -> None:
-        """Do as aiokafka's. With a login SaslHandshake goes out together with ApiVersions: it needs no version of the
-        broker's, has no credentials, and a round trip is saved."""
+        """Ask for the versions. With a login SaslHandshake goes out together with ApiVersions: it needs no version of
+        the broker's, has no credentials, and a round trip is saved."""
         if self._login is not None:
             self._loop.call_soon(self._send_handshake, handshake(self._login))
         if self.meant is None or self._login is not None:
-            await super()._do_version_lookup()
+            await self._ask_versions(0)
         else:
             await self._ask_versions_of(self.meant)
 
@@ -237,15 +237,17 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self.meant = None
 
     async def _ask_versions_again(self) -> None:
-        """Ask for the versions in one that the broker has: to version 0, which aiokafka sends, a broker without it
+        """Ask for the versions in one that the broker has: to version 0, which is asked first, a broker without it
         answers with its own versions of ApiVersions alone (KIP-511). Raises NoCommonVersion."""
         theirs: tuple[int, int] = self._versions[_API_VERSIONS]
         version = common_version("api_versions", theirs)
         if version is None:
             raise NoCommonVersion("api_versions", theirs)
-        raw = await super().send(
-            AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**_SOFTWARE))
-        )
+        await self._ask_versions(version, **_SOFTWARE)
+
+    async def _ask_versions(self, version: int, **fields: str) -> None:
+        """Ask for the versions, in this one. fields: of the request."""
+        raw = await super().send(AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**fields)))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 

@@ -26,6 +26,22 @@ def test_neither_consumer_nor_producer_is_imported() -> None:
     )
 
 
+def test_what_a_connection_does_not_use_is_imported_at_its_first_use() -> None:
+    assert (
+        run("""
+        import sys
+        import console.wire.connection
+        import aiokafka.conn
+        from aiokafka.util import parse_kafka_version
+        names = ("aiokafka.protocol.admin", "packaging.version")
+        print([name in sys.modules for name in names])
+        print(type(aiokafka.conn.ApiVersionRequest()).__name__, parse_kafka_version("2.8.1"))
+        print([name in sys.modules for name in names])
+    """)
+        == "[False, False]\nApiVersionRequest (2, 8, 1)\n[True, True]\n"
+    )
+
+
 def test_whoever_wants_the_whole_package_later_gets_it() -> None:
     assert (
         run("""
