@@ -258,7 +258,6 @@ class SlowPolls:
 
     async def _read_transactions(self) -> None:
         """Read the transactions of the partitions whose last stable offset stands still, after each read of it."""
-        from console.admin import transactions
         from console.model.transactions import NOTHING_SEEN
 
         read_at = self.facts.logs.at
@@ -267,6 +266,8 @@ class SlowPolls:
         places = self.facts.logs.standing(STANDS)[:TRANSACTIONS_AT_ONCE]
         seen = NOTHING_SEEN
         if places:
+            from console.admin import transactions
+
             try:
                 seen = await self._session.client.run(transactions.poll_transactions, places)
             except AdminError as error:

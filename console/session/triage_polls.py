@@ -343,14 +343,20 @@ class Poller:
         if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
         from console.journal.file import JournalFile
-        from console.journal.operations import operations
+        from console.model.journal_lines import OperationLine
 
         try:
             contents = await in_journal(await session.journal(), JournalFile.open)
         except Refused as error:
             log.warning("operations are not known: %s", error.failure)
             return
-        self._own.take(each for each in operations(contents.records).values() if each.ended is None)
+        lines = [each for each in contents.records if isinstance(each, OperationLine)]
+        if lines:  # it brings the plan's kinds, a megabyte, and most journals have none
+            from console.journal.operations import operations
+
+            self._own.take(each for each in operations(lines).values() if each.ended is None)
+        else:
+            self._own.take(())
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
