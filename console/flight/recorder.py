@@ -95,12 +95,12 @@ class Recorder:
             self._thread = None
 
     def _serve(self, make_sink: Callable[[], Sink]) -> None:
-        first = self._waiting.get()
+        item = self._waiting.get()
         self._hurry.wait(PAUSE)
         sink = make_sink()
-        self._keep(sink, first)
-        is_open = first is not None
-        while is_open:
+        while item is not None:
+            self._keep(sink, item)
+            del item  # the last answer is not held until the next one comes
             try:
                 item = self._waiting.get_nowait()
             except queue.Empty:
@@ -108,8 +108,6 @@ class Recorder:
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)
-            is_open = item is not None
-            self._keep(sink, item)
         try:
             sink.close()
         except OSError as error:

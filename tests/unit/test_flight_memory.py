@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from console.flight.answer import Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.memory import KEPT_MS, MOST_BYTES, MOST_HELD, PART_MS, Memory
 from console.flight.recorder import MOST_WAITING, Recorder, Sink
+from tests.support.patience import PATIENCE
 
 BEGAN = 1_700_000_000_000
 POLL = 2000
@@ -106,6 +108,32 @@ def test_what_was_taken_before_is_kept_when_work_is_done() -> None:
     with pytest.raises(ZeroDivisionError):
         recorder.run(lambda it: 1 // 0).result(60)
     recorder.close()
+    recorder.close()
+
+
+def test_the_last_answer_is_not_held_until_the_next_one_comes() -> None:
+    """With thousands of topics the last one may be the longest."""
+
+    class Forgetful(Slow):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rests = threading.Event()
+            self.held: list[int] = []
+
+        def add(self, answer: Answer) -> None: ...
+
+        def flush_changed(self) -> None:
+            # In the thread that keeps: what it holds itself would be counted here.
+            self.held.append(sys.getrefcount(taken))
+            self.rests.set()
+
+    taken = answer(1, 1, b"x")
+    recorder, sink = Recorder(), Forgetful()
+    before = sys.getrefcount(taken)
+    recorder.take(taken)
+    recorder.begin(lambda: sink)
+    assert sink.rests.wait(PATIENCE)
+    assert sink.held == [before]
     recorder.close()
 
 
