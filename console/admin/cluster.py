@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -19,8 +20,10 @@ from console.admin.link import (
     CONTROLLER,
     ELECTION_SECONDS,
     Link,
+    aside,
     broker,
     controllers_of_cluster,
+    decode,
     metadata_of_no_topic,
     until_settled,
 )
@@ -34,7 +37,6 @@ from console.model.cluster import (
     LogDirListing,
     Quorum,
     QuorumReplica,
-    ReplicaSize,
     ReplicaSizes,
     Silence,
     VoterEndpoint,
@@ -42,6 +44,10 @@ from console.model.cluster import (
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 from console.model.identity import uuid_text
+
+if TYPE_CHECKING:
+    from console.wire.aiokafka_request import RawResponse
+    from console.wire.partition_decoders import DirAnswer
 
 _SHOWS_FENCED = 2
 """The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
@@ -328,19 +334,34 @@ async def _log_dirs_of_broker(
         return kio.DescribeLogDirsRequest(topics=tuple(named))
 
     try:
-        response = await link.call("describe_log_dirs", build, to=broker(broker_id))
-        code = getattr(response, "error_code", 0)
-        if code:
-            raise BrokerError(failure(code))
-        if not response.results:
-            # Every broker has a directory. Before v3 one without the right to see them is answered so.
-            raise BrokerError(_NO_DIRS)
+        raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=_import_decoder)
+        found = await aside(len(raw.body), lambda: _dirs_of(raw))
     except AdminError as error:
         return error.failure
-    found = log_dirs(response)
     for log_dir in found:
         _ = log_dir.size  # computed in this thread: with 100,000 topics it would block the screen
     return found
+
+
+def _import_decoder(_api: str, _version: int) -> None:
+    import console.wire.partition_decoders  # noqa: F401
+
+
+def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:
+    """Return the directories of an answer. Raises AdminError."""
+    from console.wire.partition_decoders import decode_log_dirs
+
+    answers = decode_log_dirs(raw.version, raw.body)
+    if answers is None:
+        response = decode(raw)
+        code = getattr(response, "error_code", 0)
+        if code:
+            raise BrokerError(failure(code))
+        answers = dir_answers(response)
+    if not answers:
+        # Every broker has a directory. Before v3 one without the right to see them is answered so.
+        raise BrokerError(_NO_DIRS)
+    return log_dirs(answers)
 
 
 def is_disk(path: str) -> bool:
@@ -350,26 +371,40 @@ def is_disk(path: str) -> bool:
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
-def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """Return the directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An
-    offline one has a failure."""
-    return tuple(
-        LogDir(
+def dir_answers(response: Any) -> list[DirAnswer]:
+    """Return what a response says as kio decodes it, any version."""
+    from console.wire.partition_decoders import DirAnswer
+
+    return [
+        DirAnswer(
+            result.error_code,
             result.log_dir,
-            ReplicaSizes(
-                sorted(
-                    ReplicaSize(topic.name, p.partition_index, p.partition_size, p.offset_lag, p.is_future_key)
-                    for topic in result.topics
-                    for p in topic.partitions
-                )
-            ),
+            [
+                (sys.intern(topic.name), p.partition_index, p.partition_size, p.offset_lag, p.is_future_key)
+                for topic in result.topics
+                for p in topic.partitions
+            ],
             getattr(result, "total_bytes", -1),
             getattr(result, "usable_bytes", -1),
-            failure(result.error_code) if result.error_code else None,
             getattr(result, "is_cordoned", False),
         )
-        for result in sorted(response.results, key=lambda result: result.log_dir)
-        if is_disk(result.log_dir)
+        for result in response.results
+    ]
+
+
+def log_dirs(answers: Iterable[DirAnswer]) -> tuple[LogDir, ...]:
+    """Return the directories of an answer, sorted by path: those that are disks. An offline one has a failure."""
+    return tuple(
+        LogDir(
+            each.path,
+            ReplicaSizes(sorted(each.replicas)),
+            each.total_bytes,
+            each.usable_bytes,
+            failure(each.code) if each.code else None,
+            each.cordoned,
+        )
+        for each in sorted(answers, key=lambda each: each.path)
+        if is_disk(each.path)
     )
 
 

@@ -18,7 +18,7 @@ from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.halving import Halving
-from console.admin.link import CONTROLLER, Link, broker
+from console.admin.link import CONTROLLER, Build, Link, aside, broker, decode
 from console.admin.topics import ANSWER_SECONDS, describe_topics
 from console.model.changes import (
     AlterReassignments,
@@ -36,6 +36,7 @@ from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
 
 T = TypeVar("T", bound=Target)
+Given = TypeVar("Given")
 
 Place = tuple[str, int]
 """A topic and the number of a partition of it, to read."""
@@ -552,10 +553,33 @@ async def _offsets_answered(
             timeout=timedelta(seconds=WAIT_SECONDS),
         )
 
-    response = await link.call("list_offsets", build, to=broker(broker_id))
+    return await _listed(link, broker_id, build, None, lambda code, _timestamp, offset: (code, offset))
+
+
+async def _listed(
+    link: Link, broker_id: int, build: Build, within: float | None, said: Callable[[int, int, int], Given]
+) -> dict[Place, Given]:
+    """Return what is made of each partition's error code, timestamp and offset, as one broker answers. within:
+    seconds. Raises AdminError."""
+    raw = await link.call_raw("list_offsets", build, to=broker(broker_id), timeout=within, prepare=_import_decoder)
+    from console.wire.partition_decoders import decode_offsets
+
+    size = len(raw.body)
+    found = await aside(size, lambda: decode_offsets(raw.version, raw.body, said))
+    if found is not None:
+        return found
+    response = await aside(size, lambda: decode(raw))
     return {
-        (topic.name, p.partition_index): (p.error_code, p.offset) for topic in response.topics for p in topic.partitions
+        (sys.intern(topic.name), each.partition_index): said(
+            each.error_code, getattr(each, "timestamp", -1), getattr(each, "offset", -1)
+        )
+        for topic in response.topics
+        for each in topic.partitions
     }
+
+
+def _import_decoder(_api: str, _version: int) -> None:
+    import console.wire.partition_decoders  # noqa: F401
 
 
 async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
@@ -694,13 +718,9 @@ async def _timed_answer(
             timeout=timedelta(seconds=LEADER_SECONDS),
         )
 
-    response = await link.call("list_offsets", build, to=broker(leader), timeout=LEADER_SECONDS)
-    return {
-        (sys.intern(topic.name), part.partition_index): (part.timestamp, part.offset)
-        if not part.error_code
-        else failure(part.error_code)
-        if part.error_code == ErrorCode.unknown_server_error
-        else REFUSED
-        for topic in response.topics
-        for part in topic.partitions
-    }
+    def said(code: int, when: int, offset: int) -> tuple[int, int] | Failure:
+        if not code:
+            return when, offset
+        return failure(code) if code == ErrorCode.unknown_server_error else REFUSED
+
+    return await _listed(link, leader, build, LEADER_SECONDS, said)

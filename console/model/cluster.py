@@ -31,7 +31,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 
     __slots__ = ("_futures", "_lags", "_names", "_partitions", "_places", "_sizes")
 
-    def __init__(self, replicas: Iterable[ReplicaSize] = ()) -> None:
+    def __init__(self, replicas: Iterable[tuple[str, int, int, int, bool]] = ()) -> None:
         places: dict[str, int] = {}
         # A place among the names, a partition, two of Kafka's int64, a flag.
         self._places, self._partitions = array("I"), array("i")

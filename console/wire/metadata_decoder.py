@@ -14,7 +14,7 @@ from struct import Struct, error
 from sys import intern
 
 from console.model.cluster import Partition, Topic
-from console.wire.tagged_fields import read_varint, skip_tags
+from console.wire.tagged_fields import read_count, read_varint, skip_tags
 
 VERSIONS = range(9, 14)
 """The flexible ones that are known."""
@@ -54,7 +54,7 @@ def decode_topics(version: int, body: bytes, error_name: ErrorName) -> dict[str,
 
 def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Topic]:
     with_ids = version >= _IDS_SINCE
-    count, at = _count(body, _after_cluster(body))
+    count, at = read_count(body, _after_cluster(body))
     topics: dict[str, Topic] = {}
     for _ in range(count):
         if body[at] or body[at + 1]:
@@ -90,7 +90,7 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
 
 def _after_cluster(body: bytes) -> int:
     """Return the offset of the topics: after brokers, cluster id and controller."""
-    brokers, at = _count(body, 4)  # the throttle time is first
+    brokers, at = read_count(body, 4)  # the throttle time is first
     if not brokers:
         raise _Seldom
     for _ in range(brokers):
@@ -107,16 +107,6 @@ def _after_text(body: bytes, at: int) -> int:
     end = at + max(size - 1, 0)
     body[at:end].decode()
     return end
-
-
-def _count(body: bytes, at: int) -> tuple[int, int]:
-    """Return the number of elements of an array, and the offset of the first."""
-    count, at = body[at], at + 1
-    if count >= _ONE_BYTE:
-        count, at = read_varint(body, at - 1)
-    if not count:
-        raise _Seldom
-    return count - 1, at
 
 
 def _id_text(topic_id: bytes) -> str | None:
@@ -139,7 +129,7 @@ class _Partitions:
     def at(self, at: int) -> tuple[tuple[Partition, ...], int]:
         """Return the partitions of the topic that has them at this offset, by number, and the offset after them."""
         body, known = self._body, self._partitions
-        count, at = _count(body, at)
+        count, at = read_count(body, at)
         found = []
         for _ in range(count):
             # Three lists of nodes, then no tagged fields.

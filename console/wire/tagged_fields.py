@@ -49,6 +49,17 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     raise ValueError("a varint of more than five bytes")
 
 
+def read_count(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number of elements of the array at this offset, and the offset of the first. Raises IndexError, and
+    ValueError for one that is null."""
+    count, at = data[at], at + 1
+    if count >= 0x80:
+        count, at = read_varint(data, at - 1)
+    if not count:
+        raise ValueError("an array is null")
+    return count - 1, at
+
+
 def skip_tags(data: bytes | memoryview, at: int) -> int:
     """Return the offset after the section of tagged fields at this offset. Raises IndexError and ValueError."""
     count, at = read_varint(data, at)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.acls import acls
-from console.admin.cluster import broker_version, cluster_from_metadata, log_dirs, operations, quorum
+from console.admin.cluster import broker_version, cluster_from_metadata, dir_answers, log_dirs, operations, quorum
 from console.admin.groups import _committed, _Position, classic_group, lags, listed_groups
 from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
@@ -182,7 +182,7 @@ def test_a_log_dir_that_is_offline_and_one_of_an_old_broker() -> None:
     fine = kio.DescribeLogDirsResult(error_code=0, log_dir="/b", topics=(topic,))
     offline = kio.DescribeLogDirsResult(error_code=56, log_dir="/a", topics=())
     response = kio.DescribeLogDirsResponse(throttle_time=NO_THROTTLE, results=(fine, offline))
-    first, second = log_dirs(response)
+    first, second = log_dirs(dir_answers(response))
     assert (first.path, first.failure and first.failure.name) == ("/a", "KAFKA_STORAGE_ERROR")
     assert (second.path, second.failure, second.total_bytes, second.usable_bytes) == ("/b", None, -1, -1)
     assert list(second.replicas) == [("t", 1, 10, 2, True)]

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32Timedelta, i64
 from msgspec.structs import replace
 
-from console.admin.cluster import is_disk, log_dirs
+from console.admin.cluster import dir_answers, is_disk, log_dirs
 from console.model.cluster import Broker, LogDir, ReplicaSize, ReplicaSizes
 from console.model.disk_trend import DirSample, growth
 from console.model.snapshot import Snapshot
@@ -126,7 +126,7 @@ def test_what_is_no_disk_is_not_among_the_directories(path: str) -> None:
         error_code=ErrorCode.none,
         results=(result(path), result("/data")),
     )
-    assert [each.path for each in log_dirs(answer)] == ["/data"]
+    assert [each.path for each in log_dirs(dir_answers(answer))] == ["/data"]
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))

@@ -1,0 +1,138 @@
+"""Decodes what brokers answer of each partition, ListOffsets and DescribeLogDirs, without an object for each field.
+
+Thousands of partitions are asked for again and again, and what a decoder takes for a moment Python's pools do not give
+back. Names of topics are those of Metadata's answer. What is seldom in an answer is left to kio: tagged fields, names
+that are empty, versions that are not flexible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct, error
+from sys import intern
+from typing import NamedTuple, TypeVar
+
+from console.wire.tagged_fields import read_count, read_varint
+
+OFFSETS_VERSIONS = range(6, 12)
+"""Of ListOffsets."""
+DIRS_VERSIONS = range(2, 6)
+"""Of DescribeLogDirs."""
+_ERROR_SINCE, _BYTES_SINCE, _CORDONED_SINCE = 3, 4, 5
+_OFFSETS = Struct(">ihqqi")
+_REPLICA = Struct(">iqqB")
+_CODE = Struct(">h")
+_TOTALS = Struct(">qq")
+
+T = TypeVar("T")
+
+
+def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]) -> dict[tuple[str, int], T] | None:
+    """Return (topic, partition) -> what is made of its error code, timestamp and offset.
+
+    Args:
+        version: of ListOffsets.
+        body: the bytes after the response header.
+        said: makes it.
+
+    Returns:
+        None for what has to be decoded by kio, what is malformed too.
+    """
+    if version not in OFFSETS_VERSIONS:
+        return None
+    found: dict[tuple[str, int], T] = {}
+    try:
+        topics, at = read_count(body, 4)  # the throttle time is first
+        for _ in range(topics):
+            name, at = _text(body, at)
+            partitions, at = read_count(body, at)
+            for _ in range(partitions):
+                number, code, timestamp, offset, _epoch = _OFFSETS.unpack_from(body, at)
+                at = _without_tags(body, at + _OFFSETS.size)
+                found[name, number] = said(code, timestamp, offset)
+            at = _without_tags(body, at)
+        at = _without_tags(body, at)
+    except (IndexError, ValueError, error):
+        return None
+    return found if at == len(body) else None
+
+
+class DirAnswer(NamedTuple):
+    """A directory of a broker as it was answered. replicas: topic, partition, bytes, records behind, and whether it is
+    a future one, of each; bytes are -1 where they are not said."""
+
+    code: int
+    path: str
+    replicas: list[tuple[str, int, int, int, bool]]
+    total_bytes: int = -1
+    usable_bytes: int = -1
+    cordoned: bool = False
+
+
+def decode_log_dirs(version: int, body: bytes) -> list[DirAnswer] | None:
+    """Return the directories of a DescribeLogDirs response without an error of its own; None for what has to be decoded
+    by kio, what is malformed too."""
+    if version not in DIRS_VERSIONS:
+        return None
+    try:
+        at = 4  # after the throttle time
+        if version >= _ERROR_SINCE:
+            (code,) = _CODE.unpack_from(body, at)
+            at += _CODE.size
+            if code:
+                return None
+        count, at = read_count(body, at)
+        found = []
+        for _ in range(count):
+            answer, at = _dir(version, body, at)
+            found.append(answer)
+        at = _without_tags(body, at)
+    except (IndexError, ValueError, error):
+        return None
+    return found if at == len(body) else None
+
+
+def _dir(version: int, body: bytes, at: int) -> tuple[DirAnswer, int]:
+    """Return the directory at this offset, and the offset after it."""
+    (code,) = _CODE.unpack_from(body, at)
+    path, at = _text(body, at + _CODE.size)
+    replicas: list[tuple[str, int, int, int, bool]] = []
+    topics, at = read_count(body, at)
+    for _ in range(topics):
+        name, at = _text(body, at)
+        partitions, at = read_count(body, at)
+        for _ in range(partitions):
+            number, size, lag, is_future = _REPLICA.unpack_from(body, at)
+            at = _without_tags(body, at + _REPLICA.size)
+            replicas.append((name, number, size, lag, _flag(is_future)))
+        at = _without_tags(body, at)
+    total, usable, cordoned = -1, -1, False
+    if version >= _BYTES_SINCE:
+        total, usable = _TOTALS.unpack_from(body, at)
+        at += _TOTALS.size
+    if version >= _CORDONED_SINCE:
+        cordoned, at = _flag(body[at]), at + 1
+    return DirAnswer(code, path, replicas, total, usable, cordoned), _without_tags(body, at)
+
+
+def _flag(byte: int) -> bool:
+    """Return the boolean of this byte. Raises ValueError."""
+    if byte > 1:
+        raise ValueError("no boolean")
+    return byte == 1
+
+
+def _text(body: bytes, at: int) -> tuple[str, int]:
+    """Return the text at this offset, and the offset after it. Raises ValueError for one that is null or empty."""
+    size, at = read_varint(body, at)
+    if size < 2:
+        raise ValueError("a name is empty")
+    end = at + size - 1
+    return intern(body[at:end].decode()), end
+
+
+def _without_tags(body: bytes, at: int) -> int:
+    """Return the offset after a section of tagged fields. Raises ValueError where there are some."""
+    if body[at]:
+        raise ValueError("a tagged field")
+    return at + 1
