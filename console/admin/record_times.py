@@ -88,7 +88,7 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
         if found == at:
             break
         at = found
-    return Written(offset, why=NO_RECORD)
+    return Written(offset, why=NO_RECORD, until=at)
 
 
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:

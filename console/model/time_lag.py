@@ -44,12 +44,14 @@ class Spot(NamedTuple):
 
 class Written(NamedTuple):
     """When the record at a committed offset was written, by itself. timestamp: milliseconds since 1970, -1 if it has
-    none. why: why it could not be read, ``""`` if it was. refused: brokers refuse it, at any offset."""
+    none. why: why it could not be read, ``""`` if it was. refused: brokers refuse it, at any offset. until: the first
+    offset at which there may be one; those before it are a transaction's marker, or were compacted away."""
 
     offset: int
     timestamp: int = -1
     why: str = ""
     refused: bool = False
+    until: int = -1
 
     def says_of(self, committed: int) -> bool:
         """Return whether it is about the record at a committed offset."""
@@ -125,11 +127,14 @@ def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | 
         return NOT_BEHIND
     if partition.lag < 0 or partition.committed < 0:
         return UNSEEN
-    since = waits_since(seen, partition.committed) if seen is not None else None
+    known = written is not None and written.says_of(partition.committed)
+    first = max(partition.committed, written.until) if written is not None and known else partition.committed
+    if first >= partition.end >= 0:
+        return NOT_BEHIND  # what is left holds no record
+    since = waits_since(seen, first) if seen is not None else None
     if since is not None:
         return Behind(max(0.0, now - since))
     waited = max(0.0, now - seen.ats[0]) if seen is not None else 0.0
-    known = written is not None and written.says_of(partition.committed)
     why = _no_time(written, now) if written is not None and known else ""
     if written is not None and known and not why:
         return Behind(max(0.0, waited, now - written.timestamp / 1000))

@@ -60,7 +60,7 @@ async def test_the_record_at_an_offset_says_when_it_was_written(link: Link) -> N
         Spot(TOPIC, 0, POISON): Written(POISON, TIME + POISON),
         Spot(TOPIC, 0, 9): Written(9, TIME + 9),
         Spot(TOPIC, 1, 2): Written(2, TIME + 2),  # a batch that is larger than what is asked for
-        Spot(TOPIC, 0, 10): Written(10, why=NO_RECORD),
+        Spot(TOPIC, 0, 10): Written(10, why=NO_RECORD, until=10),
         Spot("no-such", 0, 0): Written(0, why=NO_LEADER),
     }
 

@@ -15,6 +15,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
 from console.session import snapshot_reader
 from console.tui.panes.groups import GroupView
+from tests.embedded.poisoned import GROUP, POISON, TIME, poisoned
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
@@ -184,3 +185,19 @@ async def test_hostile_names_and_counts() -> None:
             await it.press("G")
             await it.shows("99999")
             assert not any(char in it.text for char in "\x1b\u202e\x07")
+
+
+@pytest.fixture
+def standing() -> Iterator[ThreadedCluster]:
+    """A group stands at a record that was written long ago."""
+    with poisoned() as running:
+        yield running
+
+
+async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:
+    async with driven_on(standing, start_pane="groups") as it:
+        await it.shows(GROUP)
+        await it.press("enter")
+        await it.until(lambda: "d behind" in it.lines[2] and "≥" not in it.lines[2])
+        (behind,) = it.app.session.snapshot.lag_trends[GROUP].behind.values()
+        assert behind.seconds == pytest.approx(time.time() - (TIME + POISON) / 1000, abs=60)

@@ -141,6 +141,18 @@ def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
     assert time_lag(row(55, 60), seen, None, now).seconds == pytest.approx(4.0)
 
 
+def test_what_holds_no_record_makes_nobody_wait() -> None:
+    """As a transaction's marker, which is all that is left for a group of a still topic, for hours."""
+    marker = Written(40, why="no record is there", until=41)
+    long_ago = EndsSeen((START,), (41,))
+    assert time_lag(row(40, 41), long_ago, None, START + 900) == Behind(900.0, least=True)
+    assert time_lag(row(40, 41), long_ago, marker, START + 900) == NOT_BEHIND
+    # The first record comes after it, between two polls.
+    later = EndsSeen((START + 890, START + 892), (41, 42))
+    assert time_lag(row(40, 42), later, marker, START + 900) == Behind(8.0)
+    assert time_lag(row(39, 41), long_ago, marker, START + 900) == Behind(900.0, least=True), "of another offset"
+
+
 @pytest.mark.parametrize(
     ("written", "why"),
     [

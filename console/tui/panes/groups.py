@@ -44,6 +44,8 @@ LEAST_GROWTH = 1.0
 """Records a second by which a lag grows that is in trouble, as for triage."""
 OTHERS_AT_ONCE = 100
 """Groups beside those on the screen that are polled in a turn: 10,000 take a hundred turns."""
+TIMES_AT_ONCE = 100
+"""Partitions of the group whose next record's timestamp is read in a turn."""
 
 
 class GroupsView(BesideView[Group]):
@@ -195,8 +197,9 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return None if self.below.display and self.has_class("wide") else ("group", self.group)
 
     async def read(self) -> None:
-        """Read members and lag. Raises AdminError."""
-        await self.session.poll_groups([self.group])
+        """Read members and lag, and once the lag is shown, when the records were written that wait. Raises
+        AdminError."""
+        await self.session.poll_groups([self.group], times=TIMES_AT_ONCE if self.known() else 0)
 
     def rows(self) -> Sequence[PartitionLag]:
         """Return the partitions, by topic and number."""
