@@ -270,6 +270,18 @@ async def test_a_proposal_is_a_plan_file_that_a_person_applies(
     ]
 
 
+async def test_a_proposal_that_says_two_things_says_which_counts(cluster: ThreadedCluster, own_home: Path) -> None:
+    """The plan alone shows it; what an agent explains to a person may be the other one."""
+    async with agent(cluster) as session:
+        found = await asked(
+            session, "propose", statements="set topic orders retention.ms=2h; set topic orders retention.ms=3h"
+        )
+    assert [line["new"]["value"] for line in found["data"]["plan"]] == ["10800000"]
+    assert found["notes"][0] == (
+        "topic orders retention.ms is in several statements: the plan has what the last one makes of it"
+    )
+
+
 async def test_plan_files_are_written_where_the_start_says(cluster: ThreadedCluster, tmp_path: Path) -> None:
     async with agent(cluster, "--plans", str(tmp_path)) as session:
         files = [

@@ -79,7 +79,7 @@ class Proposals:
         session = self._queries.session()
         await read_needs(session, needs_of_script(statements))
         self._queries.pin(session.snapshot.cluster.cluster_id)
-        plan, not_needed = await asyncio.to_thread(_staged, statements, session.snapshot)
+        plan, not_needed, replaced = await asyncio.to_thread(_staged, statements, session.snapshot)
         if not plan:
             why = "; ".join(not_needed) or "it stages nothing"
             raise NotProposed(Failure("NO_CHANGE", why, "Nothing has to be changed."))
@@ -102,7 +102,7 @@ class Proposals:
                 "statements": [_text_of(each) for each in statements],
                 **said,
             },
-            (_next(session.context),),
+            (*replaced, _next(session.context)),
         )
 
     def _keep(self, plan: Plan, cluster_id: str) -> Path:
@@ -172,8 +172,8 @@ def _text_of(statement: Statement) -> str:
     return unparse(statement)
 
 
-def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str]]:
-    """Return the plan of statements, and what of them is not needed.
+def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str], list[str]]:
+    """Return the plan of statements, what of them is not needed, and what gave way to a later one.
 
     Args:
         snapshot: with what the statements need.
@@ -185,20 +185,26 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
     from console.answers.plan_results import dropped_lines
     from console.language.interpret import to_edits
     from console.plan.plan import EMPTY, Staging
+    from console.present import names
 
     staging = Staging(EMPTY, snapshot)
     not_needed: list[str] = []
+    replaced: dict[str, None] = {}
     refused: list[Refused] = []
     for statement in statements:
         report = staging.stage(to_edits(statement, snapshot, plan=staging))
         not_needed += dropped_lines(report.dropped)
         refused += report.refused
+        replaced |= dict.fromkeys(f"{names.target(each.edit.target)} {each.edit.key}" for each in report.replaced)
         if len(staging.draft.staged) > MOST_EDITS:
             what = f"it stages more than {MOST_EDITS:,} edits"
             raise NotProposed(Failure("TOO_MANY", what, "Propose it in parts."))
     if refused:
         raise NotProposed(_refusal(refused))
-    return staging.plan(), not_needed
+    remarks = [
+        f"{each.rstrip()} is in several statements: the plan has what the last one makes of it" for each in replaced
+    ]
+    return staging.plan(), not_needed, remarks
 
 
 def _refusal(refused: Sequence[Refused]) -> Failure:
