@@ -93,6 +93,18 @@ def duration(milliseconds: int) -> str:
     return scaled(milliseconds, _DURATIONS[:-1], "ms")
 
 
+def measured_time(seconds: float) -> str:
+    """Return a measured duration for a column, in two or three figures without ``≈``: ``96 s``, ``2.5 min``, ``43
+    min``, ``5.2 h``; at least a second."""
+    whole = max(1, round(seconds))
+    for name, milliseconds in _DURATIONS[:3]:
+        if whole >= 2 * milliseconds / 1000:
+            figures = whole * 1000 / milliseconds
+            short = f"{figures:.1f}".removesuffix(".0")
+            return f"{short if len(short) < 4 else f'{figures:,.0f}'} {name}"
+    return f"{whole} s"
+
+
 def byte_count(count: int) -> str:
     """Return bytes as text: ``1073741824`` as ``1 GiB``, ``1500`` as ``≈ 1.46 KiB``."""
     return scaled(count, BINARY, "B")

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
-from console.plan.amounts import Unit, duration, size
+from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
 from console.present.text import Cell, plain
 from widgets.row_source import Column as ScreenColumn
@@ -264,8 +264,8 @@ def records_cell(rate: float | None) -> Cell:
 
 
 def time_text(seconds: float | None) -> str:
-    """Return a duration to three figures, ``""`` for None."""
-    return "" if seconds is None else duration(max(1, round(seconds)) * 1000).removeprefix("≈ ")
+    """Return a measured duration, ``""`` for None."""
+    return "" if seconds is None else measured_time(seconds)
 
 
 def rate_columns(

@@ -140,7 +140,7 @@ def test_lines_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
     assert read.graph.strip(" ").count("█") == 1
     assert len(axis.graph) == len(read.graph) == OWN_SLOTS
     (behind,) = (row for row in own_rows(samples, "topic", "t", ["unread", "g"]) if row.title == "readers behind")
-    assert behind.now == "1 min"
+    assert behind.now == "60 s"
 
 
 @pytest.mark.parametrize(

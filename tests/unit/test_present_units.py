@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.plan.amounts import Unit, byte_count, byte_rate, duration, number, parse_amount, quota, size
+from console.plan.amounts import (
+    Unit,
+    byte_count,
+    byte_rate,
+    duration,
+    measured_time,
+    number,
+    parse_amount,
+    quota,
+    size,
+)
 from console.present.lake import rate_text
 from console.present.values import config_value
 
@@ -24,6 +34,27 @@ from console.present.values import config_value
 )
 def test_durations(milliseconds: int, text: str) -> None:
     assert duration(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "1 s"),
+        (119.4, "119 s"),
+        (120, "2 min"),
+        (121, "2 min"),
+        (150, "2.5 min"),
+        (598, "10 min"),
+        (960, "16 min"),
+        (961, "16 min"),
+        (7199, "120 min"),
+        (18_720, "5.2 h"),
+        (172_800, "2 d"),
+        (9_000_000_000, "104,167 d"),
+    ],
+)
+def test_measured_times_go_on_in_one_unit(seconds: float, text: str) -> None:
+    assert measured_time(seconds) == text
 
 
 @pytest.mark.parametrize(
