@@ -113,17 +113,18 @@ HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number",
 
 
 class BarMode(NamedTuple):
-    """The purpose of the line."""
+    """The purpose of the line. ends_when_left: a click elsewhere is its Enter, since its text already counts."""
 
     name: str
     prompt: str
     completes: bool = False
     remembers: bool = True
     masked: bool = False
+    ends_when_left: bool = False
 
 
 COMMAND = BarMode("command", ":", completes=True)
-FILTER = BarMode("filter", "/")
+FILTER = BarMode("filter", "/", ends_when_left=True)
 SECRET = BarMode("secret", "", remembers=False, masked=True)
 
 
@@ -507,9 +508,16 @@ class CommandBar(BarRows):
     @on(Input.Changed)
     @on(Input.Blurred)
     def _line_told(self, message: Input.Changed | Input.Blurred) -> None:
-        """Follow the line. Its messages have the text, perhaps a secret: they end here."""
+        """Follow the line. Its messages have the text, perhaps a secret: they end here.
+
+        While it is open it keeps the focus: what is typed after a click elsewhere would be keys that stage something.
+        """
         message.stop()
         self._follow()
+        if isinstance(message, Input.Blurred) and self.is_open and self.screen.focused not in (None, self._input):
+            self._input.focus(scroll_visible=False)
+            if self._mode.ends_when_left:
+                self._input.post_message(Input.Submitted(self._input, self.text))
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         """Post the text, and add it to the history."""

@@ -344,6 +344,35 @@ async def test_the_mouse_works_too() -> None:
         await it.shows("keys: quotas")
 
 
+async def test_what_is_typed_goes_into_the_line_while_it_is_open_wherever_one_clicks() -> None:
+    async with driven() as it:
+        await it.press("colon")
+        await it.type("set topic ")
+        y = it.lines.index(it.line("payments"))
+        await it.pilot.click(offset=(5, y))
+        await it.until(lambda: it.lines[y].startswith("▸"))
+        await it.press("x", "D")
+        assert it.app.bar.line.text == "set topic xD"
+        assert not it.app.session.plan
+        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
+        await it.shows("user alice")
+        await it.press("n")
+        assert it.app.bar.line.text == "set topic xDn"
+
+
+async def test_a_click_on_a_row_beneath_a_filter_keeps_the_filter() -> None:
+    async with driven() as it:
+        await it.press("slash")
+        await it.type("a")
+        y = it.lines.index(it.line("payments"))
+        await it.pilot.click(offset=(5, y), times=2)
+        await it.until(lambda: it.app.navigator.place.topic == "payments")
+        assert not it.app.bar.line.is_open
+        await it.press("escape")
+        await it.shows("/a")
+        assert [row.name for row in it.app.view.visible_rows()] == ["audit", "payments"]
+
+
 async def test_a_click_on_a_part_of_the_breadcrumbs_shows_it() -> None:
     async with driven() as it:
         await it.press("enter")
