@@ -609,7 +609,8 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
 
 
 def group_lines(group: Group, lag: GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
-    """Return what a group is: how it does, and its partitions, those of the highest lag first.
+    """Return what a group is: how it does, and its partitions, those of the highest lag first, without for how long
+    each waits, which would change with the clock alone.
 
     Args:
         lag: None where it was not read.
@@ -624,13 +625,12 @@ def group_lines(group: Group, lag: GroupLag | None, trend: LagTrend | None, most
         [
             clean(f"{row.at.topic}/{row.at.partition}"),
             count(row.at.lag),
-            behind_text(row.behind),
             _trend_cell(row.word),
             clean(clients(row.owners), 120),
         ]
         for row in rows
     ]
-    lines += [[], *in_columns(cells, right={1, 2})] if rows else []
+    lines += [[], *in_columns(cells, right={1})] if rows else []
     if more := len(lag.partitions) - len(rows):
         lines.append([(f"and {plural(more, 'more partition')}", "muted")])
     return lines

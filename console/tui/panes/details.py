@@ -93,6 +93,7 @@ class BesideView(DetailsView[Row]):
     def __init__(self, cluster: ShownCluster) -> None:
         super().__init__(cluster)
         self.below.add_class("beside")
+        self.below.display = False
 
     def on_resize(self) -> None:
         """Show the details where they stand beside the table."""
