@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from heapq import nlargest
+from itertools import groupby
 from typing import NamedTuple
 
 from console.model.half_hour import EVERY, OWN_EVERY, OWN_SLOTS, SLOTS, Kind, Measure, OwnSample, Sample, own_values
@@ -34,6 +36,17 @@ TITLE = "Last 30 min"
 LEAST_TITLE, NOW_WIDTH, GAPS = 16, 9, 5
 """Cells of a line beside its graph: its title at least, its newest value, and the blanks before and between them."""
 _ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
+_OTHERS = {
+    "written": "written to {} more",
+    "read": "read from {} more ≈",
+    "behind": "lag of {} more",
+    "throttled": "throttled: {} more",
+    "disk": "{} more disks",
+}
+MORE = "…"
+"""Key of the line that says that there are more."""
+MOST_OF_A_KIND = (8, 4, 2, 1)
+"""Brokers, groups, clients or disks that have lines of their own: as many as there is room for."""
 _SCALES = (1, 2, 5)
 
 
@@ -173,11 +186,14 @@ def columns_beside(width: int) -> int:
     return next((columns for _, columns in WIDTHS if room >= columns), 0)
 
 
-def overview_rows(shown: Shown, columns: int) -> tuple[OverviewRow, ...]:
+def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[OverviewRow, ...]:
     """Return the lines of the drawing, those of the cluster first.
+
+    Of many brokers, disks or groups those with the highest values have lines, and the others one together.
 
     Args:
         columns: of the drawing, a divisor of `SLOTS`.
+        room: lines that there is room for; None for as many as there are.
     """
     samples = shown.samples
     if not samples:
@@ -185,33 +201,62 @@ def overview_rows(shown: Shown, columns: int) -> tuple[OverviewRow, ...]:
     newest, each_has = samples[-1].slot, SLOTS // columns
     last = newest // each_has
     known_of = _known(shown)
-    measures = _in_order(known_of)
+    measures = [each for each in _in_order(known_of) if max(known_of[each].values()) >= LEAST.get(each.what, 0.0)]
+    kinds = [[*each] for _, each in groupby(measures, key=lambda measure: measure.what)]
     several = _with_several_disks(measures)
     axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
-    found = [axis, _event_row(shown.events, last, columns)]
-    for measure in measures:
-        known = known_of[measure]
-        highest = max(known.values())
-        if highest < LEAST.get(measure.what, 0.0):
-            continue
-        top = 1.0 if measure.what == "disk" else _scale(highest)
+
+    def row(key: str, title: str, measure: Measure, known: Mapping[int, float], *, is_least: bool) -> OverviewRow:
+        top = 1.0 if measure.what == "disk" else _scale(max(known.values()))
         by_column: dict[int, float] = {}
         for slot, value in known.items():
             by_column[slot // each_has] = max(value, by_column.get(slot // each_has, 0.0))
         now = known.get(newest)
-        meaning = _meaning(measure, now)
         graph = _graph(by_column, top, last, columns)
-        found.append(
-            OverviewRow(
-                " ".join(measure),
-                _title(measure, shown.full_in, several),
-                _now(measure, now, measure in samples[-1].least),
-                graph,
-                meaning,
-                measure,
-            )
-        )
+        return OverviewRow(key, title, _now(measure, now, is_least), graph, _meaning(measure, now), measure)
+
+    found = [axis, _event_row(shown.events, last, columns)]
+    for mine in kinds:
+        highest, others = _highest(mine, known_of, _most(kinds, room))
+        for each in highest:
+            title = _title(each, shown.full_in, several)
+            found.append(row(" ".join(each), title, each, known_of[each], is_least=each in samples[-1].least))
+        if others:
+            together = _together(others[0].what, [known_of[each] for each in others])
+            is_least = any(each in samples[-1].least for each in others)
+            title = _OTHERS[others[0].what].format(len(others))
+            found.append(row(f"{others[0].what} …", title, others[0], together, is_least=is_least))
+    if room is not None and len(found) > room:
+        found[room - 1 :] = [OverviewRow(MORE, "… more: ^G", "", NOTHING_KNOWN * columns)]
     return tuple(found)
+
+
+def _most(kinds: Sequence[Sequence[Measure]], room: int | None) -> int:
+    """Return how many lines of each kind there is room for, beside one for its others."""
+    if room is None:
+        return MOST_OF_A_KIND[0]
+    fits = (most for most in MOST_OF_A_KIND if 2 + sum(min(len(mine), most + 1) for mine in kinds) <= room)
+    return next(fits, MOST_OF_A_KIND[-1])
+
+
+def _highest(
+    mine: Sequence[Measure], known_of: Mapping[Measure, Mapping[int, float]], most: int
+) -> tuple[Sequence[Measure], Sequence[Measure]]:
+    """Return the measures of a kind that have lines of their own, in their order, and the others."""
+    if len(mine) <= most + 1:
+        return mine, ()
+    highest = frozenset(nlargest(most, mine, key=lambda measure: max(known_of[measure].values())))
+    return [each for each in mine if each in highest], [each for each in mine if each not in highest]
+
+
+def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
+    """Return what several have at each slot: the sum of rates, of others the highest."""
+    found: dict[int, float] = {}
+    for each in known:
+        for slot, value in each.items():
+            before = found.get(slot, 0.0)
+            found[slot] = before + value if what in ("written", "read", "throttled") else max(before, value)
+    return found
 
 
 def _known(shown: Shown) -> Mapping[Measure, Mapping[int, float]]:

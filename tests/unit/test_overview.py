@@ -204,6 +204,43 @@ def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> 
     assert all(len(OVERVIEW.cells(row)) == 3 for row in rows)
 
 
+def of_brokers(count: int) -> Shown:
+    values = {Measure("under-replicated"): 0.0, Measure("offline"): 0.0}
+    values |= {Measure("written", str(broker)): 1024.0 * broker for broker in range(1, count + 1)}
+    values |= {Measure("disk", f"{broker} /d"): broker / 100 for broker in range(1, count + 1)}
+    return Shown((Sample(int(NOW.timestamp()) // EVERY, values),))
+
+
+def test_of_many_brokers_the_highest_have_lines_and_the_others_one() -> None:
+    titles = [row.title for row in overview_rows(of_brokers(9), 45)]
+    assert titles[4:] == [*(f"written to {n}" for n in range(1, 10)), *(f"disk {n}" for n in range(1, 10))]
+    now = {row.title: row.now for row in overview_rows(of_brokers(60), 45)}
+    highest = range(53, 61)
+    assert [*now][4:] == [
+        *(f"written to {n}" for n in highest),
+        "written to 52 more",
+        *(f"disk {n}" for n in highest),
+        "52 more disks",
+    ]
+    assert (now["written to 52 more"], now["52 more disks"]) == ("1.3 MiB/s", "52 %")
+
+
+@given(st.integers(1, 60), st.integers(8, 40))
+def test_no_more_lines_are_drawn_than_there_is_room_for(count: int, room: int) -> None:
+    """Four are of the cluster, and two of each kind there are at least."""
+    titles = [row.title for row in overview_rows(of_brokers(count), 45, room)]
+    assert len(titles) <= room
+    for word, number in (("written to", -2), ("disk", 0)):
+        mine = [title for title in titles if word in title]
+        counted = sum(int(title.split()[number]) for title in mine if "more" in title)
+        assert sum("more" not in title for title in mine) + counted == count  # whoever has no line is counted
+
+
+def test_what_there_is_no_room_for_at_all_is_said() -> None:
+    rows = overview_rows(of_brokers(60), 45, 5)
+    assert [row.title for row in rows] == ["", "events", "under-replicated", "offline", "… more: ^G"]
+
+
 def test_who_is_throttled_has_a_line_and_who_is_not_has_none() -> None:
     """A lake's minutes stand beside the samples, as far as they are of the half hour."""
     first = int(NOW.timestamp()) // EVERY

@@ -105,6 +105,10 @@ class BesideView(DetailsView[Row]):
             super()._show_details()
 
 
+SHARE = 60
+"""Percent of the height that the last half hour takes at most."""
+
+
 class OverHalfHour(Vertical):
     """A widget over the last half hour, which is drawn on wide screens; a click on a line leads to what it shows."""
 
@@ -134,7 +138,8 @@ class OverHalfHour(Vertical):
             from console.present.overview import columns_beside, drawn, overview_rows
 
             if columns := columns_beside(self.size.width):
-                self._rows = overview_rows(self._half_hour.shown(), columns)
+                room = max(1, self.size.height * SHARE // 100)
+                self._rows = overview_rows(self._half_hour.shown(), columns, room)
                 lines = drawn(self._rows, self.size.width)
         if len(lines) != len(self._lines.lines):
             self._lines.display = bool(lines)
@@ -148,8 +153,13 @@ class OverHalfHour(Vertical):
     @on(TextLines.Pressed, ".half-hour")
     async def _line_pressed(self, message: TextLines.Pressed) -> None:
         """Go to what is measured by the line that was clicked."""
+        from console.present.overview import MORE
+
         message.stop()
         if message.y < len(self._rows):
+            if self._rows[message.y].key == MORE:
+                await self._navigator.do_overview()
+                return
             place, at = place_of(self._rows[message.y].measure)
             await self._navigator.goto(place, row=at)
 
