@@ -83,6 +83,11 @@ def run(options: argparse.Namespace) -> int:
     return show(options, context, Configured(os.environ, Path.home(), unlock=False))
 
 
+SWITCH_EVERY = 0.001
+"""Seconds for which a thread that computes keeps the interpreter while others want it. A key needs it a dozen times:
+with Python's own 5 ms it would wait a tenth of a second for three threads that decode and compare a large cluster."""
+
+
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
     """Open the console on a context, until it is left, and return its exit code.
 
@@ -97,6 +102,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     from console.contexts.secret_sources import unlocked
     from console.tui.prefetch import SessionFactory
 
+    sys.setswitchinterval(SWITCH_EVERY)
     found = load(os.environ, Path.home())
     for problem in found.own_problems:
         complain(f"warning: {problem}")
