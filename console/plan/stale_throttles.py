@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
@@ -45,9 +45,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
 def _brokers(snapshot: Snapshot) -> Iterator[StaleThrottle]:
     moving = {broker for move in snapshot.reassignments for broker in (*move.replicas, *move.adding, *move.removing)}
     copying = _copying(snapshot)
-    for resource, configs in sorted(snapshot.configs.items()):
-        if resource.type != BROKER:
-            continue
+    for resource, configs in sorted(each for each in snapshot.configs.items() if each[0].type == BROKER):
         for key in (*RATES, LOG_DIRS_RATE):
             entry = configs.get(key)
             if entry is None or not is_override(entry, resource):
@@ -83,9 +81,17 @@ def _topics(snapshot: Snapshot) -> Iterator[StaleThrottle]:
     moving: dict[str, set[int]] = {}
     for move in snapshot.reassignments:
         moving.setdefault(move.topic, set()).add(move.partition)
-    for resource, configs in sorted(snapshot.configs.items()):
+    set_here: dict[int, bool] = {}  # of 100,000 topics most have the same set, which is one object
+    limited: list[tuple[ConfigResource, ConfigSet]] = []
+    for each in snapshot.configs.items():
+        resource, configs = each
         if resource.type != TOPIC:
             continue
+        if id(configs) not in set_here:
+            set_here[id(configs)] = any(own_text(configs.get(key), resource) is not None for key in LISTS)
+        if set_here[id(configs)]:
+            limited.append(each)
+    for resource, configs in sorted(limited):
         partitions = moving.get(resource.name, set())
         for key in LISTS:
             entry = configs.get(key)
