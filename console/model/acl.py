@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress, count
+from operator import ne
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -99,5 +101,4 @@ def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], 
 
 def _alike(one: Sequence[Acl], other: Sequence[Acl]) -> int:
     """Return the length of the common beginning of two sequences."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))

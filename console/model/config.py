@@ -44,7 +44,7 @@ CLUSTER_DEFAULT = ConfigResource(BROKER, "")
 
 def topic_resource(name: str) -> ConfigResource:
     """Return the config resource of a topic."""
-    return ConfigResource(TOPIC, name)
+    return tuple.__new__(ConfigResource, (TOPIC, name))  # in half the time: there may be 100,000
 
 
 def broker_resource(broker_id: int) -> ConfigResource:

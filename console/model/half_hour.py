@@ -19,6 +19,7 @@ from console.model.cluster import LogDir
 from console.model.rates import NOT_POLLED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
+from console.model.topic_counts import TopicCounts, alike
 
 EVERY, OWN_EVERY = 10, 40
 """Seconds for which one sample stands: of the cluster, and of each topic, group and broker."""
@@ -141,20 +142,25 @@ class HalfHour(NamedTuple):
         return not self.samples or self.samples[-1].slot != int(at.timestamp() // EVERY)
 
     def after(
-        self, snapshot: Snapshot, at: datetime, throttled: Mapping[Measure, float] = MappingProxyType({})
+        self,
+        snapshot: Snapshot,
+        at: datetime,
+        throttled: Mapping[Measure, float] = MappingProxyType({}),
+        totals: RateTotals | None = None,
     ) -> HalfHour:
         """Return it after a poll of the cluster: the same object while the time for the next sample has not come.
 
         Args:
             at: when it was polled, an aware time. Where the clock went back, the samples begin again.
             throttled: see `throttled_kac` and `throttled_by_log`.
+            totals: of the snapshot's rates; None: they are summed up here.
         """
         slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
         first = first_kept([each.slot for each in self.samples], slot, SLOTS)
         own_first = first_kept([each.slot for each in self.own], own_slot, OWN_SLOTS)
         if first is None and own_first is None:
             return self
-        moved = _moved(snapshot)
+        moved = _moved(snapshot, totals)
         samples, own = self.samples, self.own
         if first is not None:
             values = {**dict(_values(snapshot, moved)), **throttled}
@@ -204,9 +210,9 @@ def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[s
 
 def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]]:
     if "topics" in snapshot.read_at:
-        topics = snapshot.topics.values()
-        yield Measure("under-replicated"), sum(each.under_replicated for each in topics)
-        yield Measure("offline"), sum(each.offline for each in topics)
+        counts = TopicCounts().after(snapshot.topics)
+        yield Measure("under-replicated"), counts.under_replicated
+        yield Measure("offline"), counts.offline
     for broker, rate in moved.written.items():
         yield Measure("written", str(broker)), rate
     for broker, rate in moved.read.items():
@@ -227,11 +233,11 @@ def _used(dirs: Iterable[LogDir]) -> Iterator[tuple[str, float]]:
             yield each.path, 1 - each.usable_bytes / each.total_bytes
 
 
-def _moved(snapshot: Snapshot) -> _Moved:
+def _moved(snapshot: Snapshot, totals: RateTotals | None) -> _Moved:
     if snapshot.rates is NOT_POLLED:
         return _Moved({}, {}, {})
-    totals = RateTotals().after(snapshot.rates, snapshot.topics)
-    written = {broker: rate.bytes for broker, rate in totals.leaders().items() if rate.bytes is not None}
+    totals = totals or RateTotals().after(snapshot.rates, snapshot.topics)
+    written = {broker: rate.bytes for broker, rate in totals.leaders.items() if rate.bytes is not None}
     return _Moved(totals.topics, written, _read_by_groups(snapshot))
 
 
@@ -320,10 +326,12 @@ def _groups(snapshot: Snapshot) -> Mapping[str, Sequence[float | None]]:
 def _brokers(snapshot: Snapshot, moved: _Moved) -> Mapping[str, Sequence[float | None]]:
     leaders: Counter[int] = Counter()
     out: Counter[int] = Counter()
-    for topic in snapshot.topics.values():
+    for topic, count in alike(snapshot.topics.values()):
         for each in topic.partitions:
-            leaders[each.leader] += 1
-            out.update(replica for replica in each.replicas if replica not in each.isr)
+            leaders[each.leader] += count
+            for replica in each.replicas:
+                if replica not in each.isr:
+                    out[replica] += count
     known = "topics" in snapshot.read_at
     return {
         str(broker): (

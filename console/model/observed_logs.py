@@ -76,18 +76,19 @@ class Fall(NamedTuple):
 
 
 class ObservedLogs(Struct, frozen=True):
-    """The logs that were read so far. at: of the last read, Unix seconds."""
+    """The logs that were read so far. at: of the last read, Unix seconds. waiting: those whose last stable offset was
+    below the end then, kept so that not each read looks through all logs."""
 
     at: float = 0.0
     logs: Mapping[Place, ObservedLog] = field(default_factory=dict)
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
+    waiting: frozenset[Place] = frozenset()
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
         """Return the partitions whose last stable offset has stood still below the end for at least so many seconds,
         sorted."""
-        held = [place for place, known in self.logs.items() if known.stable_since is not None]
-        return tuple(sorted(place for place in held if self.stood(place) >= seconds))
+        return tuple(sorted(place for place in self.waiting if self.stood(place) >= seconds))
 
     def stood(self, place: Place) -> float:
         """Return the seconds for which the last stable offset has stood still below the end; -1 where it does not."""
@@ -109,14 +110,20 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
     if at <= before.at:
         before = ObservedLogs()
     logs = dict(before.logs)
+    alike: dict[
+        tuple[int, LogOffsets], ObservedLog
+    ] = {}  # most logs of a large cluster stand still: one object for all
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
     falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
     for place, now in logs_read.items():
         known = logs.get(place)
         if known is None or now.start < known.last.start:
-            logs[place] = ObservedLog(now, at, at, now.end, at if now.waiting else None)
+            logs[place] = alike.setdefault((0, now), ObservedLog(now, at, at, now.end, at if now.waiting else None))
             continue
         was = known.last
+        if now == was and (same := alike.get((id(known), now))) is not None:
+            logs[place] = same
+            continue
         if now.start > was.start:
             jumps.append(Jump(*place, was.start, now.start, known.at, at, known.first_at, known.first_end))
         if now.end < was.end:
@@ -125,8 +132,10 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
         grew_at = at if now.end > was.end else known.grew_at
-        logs[place] = ObservedLog(now, at, known.first_at, first_end, since, grew_at)
-    return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]))
+        logs[place] = alike[id(known), now] = ObservedLog(now, at, known.first_at, first_end, since, grew_at)
+    waiting = {place for place in logs_read if logs[place].stable_since is not None}
+    still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})
+    return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]), still)
 
 
 def without_logs(before: ObservedLogs, kept: Mapping[str, object]) -> ObservedLogs:
@@ -138,4 +147,4 @@ def without_logs(before: ObservedLogs, kept: Mapping[str, object]) -> ObservedLo
     if all(topic in kept for topic, _ in before.logs):
         return before
     logs = {place: known for place, known in before.logs.items() if place[0] in kept}
-    return ObservedLogs(before.at, logs, before.jumps, before.falls)
+    return ObservedLogs(before.at, logs, before.jumps, before.falls, before.waiting & logs.keys())

@@ -6,15 +6,19 @@ compaction), and a size is of the compressed batches on disk. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter as Counts
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.cluster import LogDir, Topic
+from console.model.differing import differing
+from console.model.elections import partition_in
 
 if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
@@ -122,13 +126,29 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
         read: end offsets.
         at: when they were read, an aware time.
     """
-    moment, ends = at.timestamp(), dict(rates.ends)
+    ends, counted = dict(rates.ends), _Counting(at.timestamp())
     for place in asked:
         if place not in read:
             ends.pop(place, None)
     for place, end in read.items():
-        ends[place] = count(ends.get(place), end, moment)
+        ends[place] = counted.after(ends.get(place), end)
     return replace(rates, ends=ends)
+
+
+class _Counting:
+    """Counters after one more reading of each at the same time. Of equal counters with equal readings one object is
+    made: most logs of a large cluster are empty, or stand still."""
+
+    def __init__(self, at: float, source: int = -1) -> None:
+        self._at, self._source = at, source
+        self._made: dict[tuple[int, int], Counter] = {}
+
+    def after(self, known: Counter | None, value: int) -> Counter:
+        """Return `count` of them. The known counters have to live as long as this."""
+        made = self._made.get((id(known), value))
+        if made is None:
+            made = self._made[id(known), value] = count(known, value, self._at, self._source)
+        return made
 
 
 def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iterable[LogDir]], at: datetime) -> Rates:
@@ -143,21 +163,25 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
     from console.model.disk_trend import DirSample, sampled
 
     moment = at.timestamp()
-    leaders = {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
-    sizes = {place: known for place, known in rates.sizes.items() if place in leaders}
     samples = {key: known for key, known in rates.dirs.items() if key[0] not in dirs}
+    sizes = _there(rates.sizes, topics)
     for broker, mine in dirs.items():
+        counted = _Counting(moment, broker)
         for log_dir in mine:
             if log_dir.usable_bytes >= 0:
                 key = broker, log_dir.path
                 samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
-            for replica in log_dir.replicas:
-                place = replica.topic, replica.partition
+            for name, number, size, _, is_future in log_dir.replicas:
+                partition = partition_in(topics.get(name), number)
                 # A future replica is a copy between directories: its growth is no write.
-                if not replica.is_future and leaders.get(place) == broker:
-                    sizes[place] = count(sizes.get(place), replica.size, moment, broker)
-    ends = {place: known for place, known in rates.ends.items() if place in leaders}
-    return Rates(ends, sizes, samples)
+                if partition is not None and partition.leader == broker and not is_future:
+                    sizes[name, number] = counted.after(sizes.get((name, number)), size)
+    return Rates(_there(rates.ends, topics), sizes, samples)
+
+
+def _there(known: Mapping[Place, Counter], topics: Mapping[str, Topic]) -> dict[Place, Counter]:
+    """Return the counters of partitions that exist."""
+    return {place: each for place, each in known.items() if partition_in(topics.get(place[0]), place[1]) is not None}
 
 
 class Tally(NamedTuple):
@@ -209,12 +233,14 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 
 
 class RateTotals(NamedTuple):
-    """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known."""
+    """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known. leaders:
+    broker -> the rate of writes to the partitions that it leads, where that is known."""
 
     rates: Rates = NOT_POLLED
-    made_of: Mapping[str, Topic] = {}
-    tallies: Mapping[str, Mapping[int, Tally]] = {}
-    topics: Mapping[str, Rate] = {}
+    made_of: Mapping[str, Topic] = MappingProxyType({})
+    tallies: Mapping[str, Mapping[int, Tally]] = MappingProxyType({})
+    topics: Mapping[str, Rate] = MappingProxyType({})
+    leaders: Mapping[int, Rate] = MappingProxyType({})
 
     def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
         """Return the totals of newer rates.
@@ -226,39 +252,74 @@ class RateTotals(NamedTuple):
             topics: all topics, by name.
 
         Returns:
-            Its `topics` is the same object where no rate changed, so that a view may compare identities.
+            Its `topics` and `leaders` are the same objects where no rate changed, so that a view may compare
+            identities.
         """
+        if rates is self.rates and topics is self.made_of:
+            return self
         if not rates.ends and not rates.sizes:
-            return RateTotals(rates, topics={} if self.topics else self.topics)
-        again = {name for name, topic in topics.items() if self.made_of.get(name) is not topic}
-        again |= _changed(self.rates.ends, rates.ends) | _changed(self.rates.sizes, rates.sizes)
-        tallies = {name: mine for name, mine in self.tallies.items() if name in topics}
-        known = {name: rate for name, rate in self.topics.items() if name in topics}
-        # Most topics of a cluster are idle: equal sums are one object, and their rate another.
-        alike: dict[tuple[tuple[int, Tally], ...], tuple[Mapping[int, Tally], Rate]] = {}
-        for name in again & topics.keys():
-            mine = by_leader(rates, topics[name])
-            sums = tuple(mine.items())
-            if sums not in alike:
-                alike[sums] = mine, total(mine.values()).rate
-            tallies[name], known[name] = alike[sums]
-            if known[name] == UNKNOWN:
-                del known[name]
-        return RateTotals(rates, topics, tallies, self.topics if known == self.topics else known)
+            return RateTotals(
+                rates, topics={} if self.topics else self.topics, leaders={} if self.leaders else self.leaders
+            )
+        again = {name for name, _, _ in differing(self.made_of, topics)}
+        again |= {name for (name, _), _, _ in differing(self.rates.ends, rates.ends)}
+        again |= {name for (name, _), _, _ in differing(self.rates.sizes, rates.sizes)}
+        if not again:
+            return self._replace(rates=rates, made_of=topics)
+        tallies, known, sums = dict(self.tallies), dict(self.topics), _Sums(rates)
+        for name in again:
+            topic = topics.get(name)
+            mine, rate = sums.of(topic) if topic is not None else ({}, UNKNOWN)
+            if topic is not None:
+                tallies[name] = mine
+            else:
+                tallies.pop(name, None)
+            if rate != UNKNOWN:
+                known[name] = rate
+            else:
+                known.pop(name, None)
+        leaders = _led(tallies.values())
+        return RateTotals(
+            rates,
+            topics,
+            tallies,
+            self.topics if known == self.topics else known,
+            self.leaders if leaders == self.leaders else leaders,
+        )
 
-    def leaders(self) -> dict[int, Rate]:
-        """Return the rate of writes to the partitions that each broker leads; brokers of which it is unknown are
-        missing."""
-        led: dict[int, list[Tally]] = {}
-        for tallies in self.tallies.values():
-            for leader, tally in tallies.items():
-                led.setdefault(leader, []).append(tally)
-        return {broker: rate for broker, mine in led.items() if (rate := total(mine).rate) != UNKNOWN}
+
+class _Sums:
+    """Sums up topics. Most of a cluster are idle: those with the same partitions and the same counters are summed up
+    once, equal sums are one object, and their rate another."""
+
+    def __init__(self, rates: Rates) -> None:
+        self._rates = rates
+        self._of: dict[tuple[int, ...], tuple[Mapping[int, Tally], Rate]] = {}
+        self._alike: dict[tuple[tuple[int, Tally], ...], tuple[Mapping[int, Tally], Rate]] = {}
+
+    def of(self, topic: Topic) -> tuple[Mapping[int, Tally], Rate]:
+        """Return the tally of each leader, and the rate of all."""
+        places = [(topic.name, each.number) for each in topic.partitions]
+        counters = (*map(self._rates.sizes.get, places), *map(self._rates.ends.get, places))
+        made_of = (id(topic.partitions), *map(id, counters))
+        found = self._of.get(made_of)
+        if found is None:
+            mine = by_leader(self._rates, topic)
+            alike = mine, total(mine.values()).rate
+            found = self._of[made_of] = self._alike.setdefault(tuple(mine.items()), alike)
+        return found
 
 
-def _changed(before: Mapping[Place, Counter], after: Mapping[Place, Counter]) -> set[str]:
-    """Return the topics with a counter that is another object, new, or gone."""
-    if before is after:
-        return set()
-    changed = {place[0] for place, counter in after.items() if before.get(place) is not counter}
-    return changed | {name for name, _ in before.keys() - after.keys()}
+def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
+    """Return broker -> the rate of writes to the partitions that it leads, where that is known."""
+    times = Counts(map(id, tallies))  # equal tallies are one object
+    led: dict[int, list[Tally]] = {}
+    for each in {id(each): each for each in tallies}.values():
+        for leader, tally in each.items():
+            led.setdefault(leader, []).append(_times(tally, times[id(each)]))
+    return {broker: rate for broker, mine in led.items() if (rate := total(mine).rate) != UNKNOWN}
+
+
+def _times(tally: Tally, n: int) -> Tally:
+    partitions, sized, size, ended, end = tally
+    return Tally(n * partitions, n * sized, n * size, n * ended, n * end)

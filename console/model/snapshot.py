@@ -31,7 +31,8 @@ from console.model.cluster import (
     TopicListing,
 )
 from console.model.codes import GROUP, TOPIC
-from console.model.config import ConfigListing, ConfigResource, ConfigSet
+from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
+from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import (
@@ -142,16 +143,27 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
     changed, and `new` itself where nothing was known: 20,000 quotas are not kept in two dicts."""
     if old is new or not old:
         return new or old
-    shared: dict[K, V] = {}
-    same = len(old) == len(new)
-    for key, value in new.items():
-        before = old.get(key)
-        if before is value or (before is not None and before == value):
-            shared[key] = before
-        else:
-            shared[key] = value
-            same = False
-    return old if same else shared
+    changed = differing(old, new)
+    equal = {key: before for key, before, after in changed if before is not None and before == after}
+    return old if len(equal) == len(changed) else {**new, **equal}
+
+
+def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -> Mapping[K, V]:
+    """Return what is known with what was found in it, and without what is gone; `known` itself where nothing changed.
+    Only these are looked at."""
+    less = frozenset(gone)
+    news = {
+        key: value
+        for key, value in found.items()
+        if ((was := known.get(key)) is None or was != value) and key not in less
+    }
+    left = [key for key in less if key in known]
+    if not news and not left:
+        return known
+    result = {**known, **news}
+    for key in left:
+        del result[key]
+    return result
 
 
 def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
@@ -295,18 +307,14 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
         listing = replace(listing, topics=found)
     if whole:
         topics = share(snapshot.topics, listing.topics)
-        gone = snapshot.topics.keys() - listing.topics.keys() if topics is not snapshot.topics else set()
+        gone = {name for name, _, now in differing(snapshot.topics, topics) if now is None}
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
-        merged = {**snapshot.topics, **share(snapshot.topics, listing.topics)}
-        for name in gone:
-            merged.pop(name, None)
-        topics = share(snapshot.topics, merged)
-    configs = snapshot.configs
-    if gone:
-        configs = {r: s for r, s in configs.items() if r.type != TOPIC or r.name not in gone}
+        topics = merged(snapshot.topics, listing.topics, gone)
+    without = [*map(topic_resource, gone)]
+    configs, configs_at = merged(snapshot.configs, {}, without), merged(snapshot.configs_at, {}, without)
     read_at = _read_at(snapshot, "topics", at) if whole else snapshot.read_at
-    snapshot = replace(snapshot, topics=topics, configs=configs, read_at=read_at)
+    snapshot = replace(snapshot, topics=topics, configs=configs, configs_at=configs_at, read_at=read_at)
     denied = [(name, failure) for name, failure in listing.failures.items() if failure.name not in GONE]
     return with_failures(snapshot, "topics", denied) if whole or denied else snapshot
 
@@ -328,24 +336,22 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
         for entry in entries:
             if entry.documentation:
                 documentation[int(resource.type), entry.name] = entry.documentation
-    configs = {**snapshot.configs, **share(snapshot.configs, listing.sets)}
-    for resource, failure in listing.failures.items():
-        if _is_gone(resource, failure):
-            configs.pop(resource, None)
+    gone = {resource for resource, failure in listing.failures.items() if _is_gone(resource, failure)}
     topics = any(resource.type == TOPIC for resource in listing.sets)
     rules = _with_rules(snapshot.observer_rules, listing)
     snapshot = replace(
         snapshot,
         observer_rules=rules,
         topics=observed(snapshot.topics, rules, snapshot.cluster.brokers) if rules else snapshot.topics,
-        configs=share(snapshot.configs, configs),
+        configs=merged(snapshot.configs, listing.sets, gone),
         configs_from=described_by if topics else snapshot.configs_from,
         configs_at={**snapshot.configs_at, **dict.fromkeys(listing.sets, at)},
         documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
         read_at=_read_at(snapshot, "configs", at),
     )
-    asked = {config_label(resource) for resource in (*listing.sets, *listing.failures)}
-    kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
+    failed = [(each.entity, each.failure) for each in snapshot.failures if each.part == "configs"]
+    asked = {config_label(resource) for resource in (*listing.sets, *listing.failures)} if failed else set()
+    kept = [each for each in failed if each[0] not in asked]
     new = [(config_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
     return with_failures(snapshot, "configs", kept + new)
 

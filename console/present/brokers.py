@@ -14,6 +14,7 @@ from console.model.observers import not_in_sync
 from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import UNKNOWN_BROKER, Snapshot
+from console.model.topic_counts import alike
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present.columns import (
@@ -32,7 +33,7 @@ from console.present.columns import (
     rate_columns,
     time_text,
 )
-from console.present.header import alike, controller, no_quorum_text
+from console.present.header import controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
@@ -90,7 +91,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
     lost: Counter[int] = Counter()
     first: Counter[int] = Counter()
     to_elect: Counter[int] = Counter()
-    for topic, count in alike(snapshot):
+    for topic, count in alike(snapshot.topics.values()):
         for partition in topic.partitions:
             leaders[partition.leader] += count
             for replica in partition.replicas:

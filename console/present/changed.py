@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from itertools import chain
+from typing import NamedTuple
 
-from console.model.acl import Acl
+from console.model.acl import Acl, acl_differences
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.differing import differing
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
 """What changed: a topic is its config resource, a group ``("group", name)``, a broker its config resource."""
@@ -32,37 +31,28 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     Snapshots share what did not change, so that most of the work is comparing identities.
     """
     if old.topics is not new.topics and "topics" in old.read_at:
-        for name, before, after in _differing(old.topics, new.topics):
+        for name, before, after in differing(old.topics, new.topics):
             if before is None or after is None or _state(before) != _state(after):
                 yield Change(topic_resource(name), "")
     if old.configs is not new.configs:
-        for resource, was, now in _differing(old.configs, new.configs):
+        for resource, was, now in differing(old.configs, new.configs):
             if was is not None and now is not None:
                 for key in _changed_keys(was, now):
                     yield Change(resource, key)
     if old.quotas is not new.quotas and "quotas" in old.read_at:
-        for entity, had, has in _differing(old.quotas, new.quotas):
+        for entity, had, has in differing(old.quotas, new.quotas):
             if had is None and new.quotas_sparse:
                 continue  # it may have been there, unread
             for key in {*(had or ()), *(has or ())}:
                 if (had or {}).get(key) != (has or {}).get(key):
                     yield Change(entity, key)
     if old.acls is not new.acls and "acls" in old.read_at:
-        for binding in set(old.acls) ^ set(new.acls):
+        for binding in chain(*acl_differences(old.acls, new.acls)):
             yield Change(binding, "")
     if old.groups is not new.groups and "groups" in old.read_at:
-        for name, one, other in _differing(old.groups, new.groups):
+        for name, one, other in differing(old.groups, new.groups):
             if one is None or other is None or one.state != other.state:
                 yield Change(("group", name), "")
-
-
-def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    for key, after in new.items():
-        before = old.get(key)
-        if before is not after:
-            yield key, before, after
-    for key in old.keys() - new.keys():
-        yield key, old[key], None
 
 
 def _state(topic: Topic) -> tuple[object, ...]:

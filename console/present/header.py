@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.model.cluster import Topic
 from console.model.numbers import long_number
 from console.model.quorum import is_unanswered
 from console.model.snapshot import Snapshot
+from console.model.topic_counts import TopicCounts
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
 from widgets.cells import cell_width
@@ -37,29 +36,6 @@ class State(NamedTuple):
     meaning: str
     current: bool = True
     is_led: bool = True
-
-
-def topic_count(snapshot: Snapshot) -> int:
-    """Return the number of topics without internal ones."""
-    return sum(1 for topic in snapshot.topics.values() if not topic.internal)
-
-
-def under_replicated(snapshot: Snapshot) -> int:
-    """Return the number of partitions, over all topics, that have fewer in-sync replicas than replicas."""
-    return sum(topic.under_replicated * count for topic, count in alike(snapshot))
-
-
-def offline(snapshot: Snapshot) -> int:
-    """Return the number of partitions, over all topics, that have no leader."""
-    return sum(topic.offline * count for topic, count in alike(snapshot))
-
-
-def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
-    """Return one topic for each distinct set of partitions, and how many topics share it: a few hundred of 100,000."""
-    known = snapshot.topics.values()
-    ids = [id(topic.partitions) for topic in known]
-    counts = Counter(ids)
-    return [(topic, counts[number]) for number, topic in dict(zip(ids, known, strict=True)).items()]
 
 
 def controller(snapshot: Snapshot) -> int | None:
@@ -102,7 +78,7 @@ def _release_order(text: str) -> tuple[int, ...]:
 
 
 class Facts(Struct, frozen=True):
-    """What the header counts; made once for a snapshot, since counting 100,000 topics takes a while."""
+    """What the header counts."""
 
     brokers: int
     topics: int | None
@@ -111,16 +87,16 @@ class Facts(Struct, frozen=True):
     controllers: int = 0
 
 
-def facts(snapshot: Snapshot) -> Facts:
-    """Count what the header shows."""
+def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
+    """Count what the header shows. counts: of the snapshot's topics."""
     # None that is shown is not none that is there.
     unseen = not snapshot.topics and any(each.part == "topics" for each in snapshot.failures)
     read = "topics" in snapshot.read_at and not unseen
     return Facts(
         len(snapshot.cluster.brokers),
-        topic_count(snapshot) if read else None,
-        under_replicated(snapshot),
-        offline(snapshot),
+        counts.topics if read else None,
+        counts.under_replicated,
+        counts.offline,
         len(snapshot.cluster.controllers),
     )
 
@@ -131,7 +107,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     Where there is little room, what matters least is left out first, and the name is cut last.
 
     Args:
-        counted: from `facts`, which takes a while for many topics.
+        counted: from `facts`.
         who: the context and its principal.
         state: whether the snapshot is current; counts are left out where it is not.
         width: of the screen, in cells.

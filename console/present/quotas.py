@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
+from console.model.differing import differing
 from console.model.numbers import Data
 from console.model.quota import (
     BY_KEY,
@@ -36,37 +39,85 @@ DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP
 class QuotaTree:
     """Entities by parent: users, clients and addresses at the edge, a user's clients below the user.
 
-    A user that only has quotas together with clients is in the tree too, without values of its own. before: the tree of
-    a former state: the same entities at the edge are not put in order again.
+    A user that only has quotas together with clients is in the tree too, without values of its own. roots: the entities
+    at the edge, in order (`place_in_order`).
     """
 
-    def __init__(
-        self,
-        quotas: Mapping[QuotaEntity, QuotaValues],
-        staged: Iterable[QuotaEntity] = (),
-        before: QuotaTree | None = None,
-    ) -> None:
-        self.quotas = quotas
+    def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity] = ()) -> None:
+        self.quotas, self.staged = quotas, frozenset(staged)
         children: dict[QuotaEntity, list[QuotaEntity]] = {}
         roots: dict[QuotaEntity, None] = dict.fromkeys(DEFAULTS)
-        for entity in chain(quotas, staged):
+        for entity in chain(quotas, self.staged):
             if entity.is_combined and entity.has(USER):
-                user = QuotaEntity((USER, entity.name_of(USER)))
+                user = _user_of(entity)
                 below = children.setdefault(user, [])
                 below.append(entity)
                 roots[user] = None
             else:
                 roots[entity] = None
-        self._edge = roots.keys()
-        if before is not None and before._edge == self._edge:
-            self.roots: Sequence[QuotaEntity] = before.roots
-        else:
-            self.roots = _in_order(roots)
-        self._children = {user: sorted(dict.fromkeys(below), key=_order) for user, below in children.items()}
+        self.roots: Sequence[QuotaEntity] = _in_order(roots)
+        self._children: Mapping[QuotaEntity, Sequence[QuotaEntity]] = {
+            user: sorted(dict.fromkeys(below), key=_order) for user, below in children.items()
+        }
+
+    def after(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity]) -> QuotaTree:
+        """Return the tree of other quotas and staged entities. Where few came or went, only these are put in place."""
+        now = frozenset(staged)
+        moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
+        moved |= now ^ self.staged
+        if len(moved) > MOST_MOVED:
+            return QuotaTree(quotas, now)
+        tree = copy(self)
+        tree.quotas, tree.staged = quotas, now
+        if moved:
+            tree._put(moved)
+        return tree
+
+    def _put(self, moved: Iterable[QuotaEntity]) -> None:
+        """Put these entities where they belong, or take them out. What the tree before has is not changed."""
+        roots, children = [*self.roots], {**self._children}
+        edge: dict[QuotaEntity, None] = {}
+        for entity in moved:
+            if entity.is_combined and entity.has(USER):
+                user = _user_of(entity)
+                children[user] = below = [*children.get(user, ())]
+                _settle(below, entity, entity in self.quotas or entity in self.staged)
+                if not below:
+                    del children[user]
+                edge[user] = None
+            else:
+                edge[entity] = None
+        for each in edge:
+            there = each in self.quotas or each in self.staged or each in DEFAULTS or each in children
+            _settle(roots, each, there)
+        self.roots, self._children = roots if roots != self.roots else self.roots, children
 
     def children(self, entity: QuotaEntity) -> Sequence[QuotaEntity]:
         """Return a user's entities with clients, the default first."""
         return self._children.get(entity, ())
+
+
+MOST_MOVED = 1_000
+"""Entities that come or go at once, above which all of it is made again."""
+
+
+def _user_of(entity: QuotaEntity) -> QuotaEntity:
+    return QuotaEntity((USER, entity.name_of(USER)))
+
+
+def index_in(ordered: Sequence[QuotaEntity], entity: QuotaEntity) -> int | None:
+    """Return the index of an entity among some in order; None where it is not one of them."""
+    index = bisect_left(ordered, place_in_order(entity), key=place_in_order)
+    return index if index < len(ordered) and ordered[index] == entity else None
+
+
+def _settle(ordered: list[QuotaEntity], entity: QuotaEntity, there: bool) -> None:
+    """Put an entity among others in order, or take it out."""
+    index = index_in(ordered, entity)
+    if there and index is None:
+        insort(ordered, entity, key=place_in_order)
+    elif not there and index is not None:
+        del ordered[index]
 
 
 _WORDS = {CLIENT_ID: "client"}
@@ -82,9 +133,16 @@ def _order(entity: QuotaEntity) -> str:
     return "\0".join(parts)
 
 
+def place_in_order(entity: QuotaEntity) -> tuple[str, str, bool, str, str]:
+    """Return the sort key that orders entities as a tree does: those that are a name of their type last, by it."""
+    type_, name = entity.parts[0] if entity else ("", None)  # brokers send no empty ones, and yet
+    alone = name is not None and not entity.is_combined
+    return _RANKS.get(type_, "9"), type_, alone, "" if alone else _order(entity), name or ""
+
+
 def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
-    """Return entities in the order of `_order`. Names of one type are sorted as they are: of 200,000 users none needs a
-    key."""
+    """Return entities in the order of `place_in_order`. Names of one type are sorted as they are: of 200,000 users none
+    needs a key."""
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:

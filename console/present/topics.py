@@ -85,13 +85,13 @@ def _unread(_name: str) -> None:
 class TopicFacts(NamedTuple):
     """What stands beside topics' own data in their rows, by name; it is looked up for what is shown, or sorted by.
 
-    overrides: how many configs a topic sets itself, None where they were not read; sizes: bytes on disk; changed: the
+    overrides: how many configs a topic sets itself, None where they were not read; size: bytes on disk; changed: the
     last change that was seen; rates: what is written to it. marks: what the plan does to topics. lags: the groups that
     read them.
     """
 
     overrides: Callable[[str], int | None] = _unread
-    sizes: Mapping[str, int] = MappingProxyType({})
+    size: Callable[[str], int | None] = _unread
     changed: Callable[[str], datetime | None] = _unread
     rates: Mapping[str, Rate] = MappingProxyType({})
     marks: TopicMarks = NO_MARKS
@@ -116,14 +116,10 @@ def unread_count(snapshot: Snapshot) -> int:
     return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
-def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
-    """Return the bytes on disk of each topic, of all its replicas together."""
-    sizes: dict[str, int] = {}
-    for dirs in log_dirs.values():
-        for log_dir in dirs:
-            for name, held in log_dir.sizes.items():
-                sizes[name] = sizes.get(name, 0) + held
-    return sizes
+def size_on_disk(log_dirs: Mapping[int, tuple[LogDir, ...]], name: str) -> int | None:
+    """Return the bytes on disk of a topic, of all its replicas together; None where none is known."""
+    held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
+    return sum(held) if held else None
 
 
 def state_letter(topic: Topic) -> Cell:
@@ -153,7 +149,7 @@ def _partitions_cell(row: TopicRow) -> Cell:
 
 
 def _bytes_on_disk(row: TopicRow) -> int | None:
-    return row.facts.sizes.get(row.topic.name)
+    return row.facts.size(row.topic.name)
 
 
 def _topic_rate(row: TopicRow) -> Rate:

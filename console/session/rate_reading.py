@@ -6,15 +6,19 @@ What triage reads counts, too, and replaces turns.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from console.model import snapshot as refresh
 from console.model.cluster import Topic
-from console.model.rates import Place
-from console.session.snapshot_reader import SnapshotReader, read_end_offsets
+from console.model.name_order import in_order
+from console.model.rates import Place, RateTotals
+from console.model.snapshot import Snapshot
+from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offsets
 
 log = logging.getLogger(__name__)
 
@@ -31,16 +35,20 @@ REST = 100
 
 
 class RateReader:
-    """Reads ends and log directories of a session, some on each call."""
+    """Reads ends and log directories of a session, some on each call, and sums the rates up.
+
+    totals: of the rates as they were summed up last.
+    """
 
     def __init__(self, reader: SnapshotReader) -> None:
         self._reader = reader
-        self._names: tuple[object, list[str]] = (None, [])
         self._next_topic = ""
         self._next_broker = -1
         self._ends, self._dirs = _Turns(), _Turns()
         self._reads = False
         self._dirs_at: datetime | None = None
+        self.totals = RateTotals()
+        self._summing = asyncio.Lock()
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
         """Read the end offsets of partitions in view, and what is next in turn. What can't be read stays unknown; a
@@ -94,6 +102,19 @@ class RateReader:
         self._dirs.ended(began, REST / len(brokers))
         self._dirs_at = reader.snapshot.read_at.get("log_dirs")
 
+    def is_summed_up(self, snapshot: Snapshot) -> bool:
+        """Return whether the totals are of a snapshot's rates; of few topics they are made so at once."""
+        if len(snapshot.topics) <= MANY:
+            self.totals = self.totals.after(snapshot.rates, snapshot.topics)
+        return self.totals.rates is snapshot.rates and self.totals.made_of is snapshot.topics
+
+    async def sum_up(self, snapshot: Snapshot) -> RateTotals:
+        """Return the totals of a snapshot's rates: those that were made last, with what has changed since."""
+        async with self._summing:
+            if not self.is_summed_up(snapshot):
+                self.totals = await asyncio.to_thread(self.totals.after, snapshot.rates, snapshot.topics)
+            return self.totals
+
     def take_ends(self, ends: Mapping[Place, int]) -> None:
         """Keep end offsets that triage read; no turn is due for a while."""
         reader = self._reader
@@ -104,11 +125,10 @@ class RateReader:
     def _turn(self) -> Iterator[Place]:
         """Yield the next partitions in turn, whole topics at a time; all partitions where they are few."""
         topics = self._reader.snapshot.topics
-        if self._names[0] is not topics:
-            self._names = (topics, sorted(topics))
-        names, count = self._names[1], 0
-        start = next((i for i, name in enumerate(names) if name > self._next_topic), 0)
-        for name in (*names[start:], *names[:start]):
+        names, count = in_order(topics), 0
+        start = bisect_right(names, self._next_topic)
+        for index in range(start, start + len(names)):
+            name = names[index % len(names)]
             partitions = topics[name].partitions
             if count and count + len(partitions) > AT_ONCE:
                 return

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from console.model.codes import IN_RESOURCE_LISTS
+from console.model.codes import IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
 from console.present.names import plural
@@ -234,11 +235,11 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
 
 
 def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:
-    topics = [topic_resource(name) for name in snapshot.topics]
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers if not broker.fenced]
-    wanted = [*topics, *brokers]
-    unread = sum(1 for each in wanted if each not in snapshot.configs_at)
-    if unread:
-        return [f"configs of {unread:,} of {plural(len(wanted), 'topic and broker', 'topics and brokers')}"]
-    late = sum(1 for each in wanted if snapshot.configs_at[each] < now - OLD)
+    # A plain tuple equals the resource, and zip makes 100,000 of them quickly. What was read together has one time.
+    topics = cast(Iterable[ConfigResource], zip(repeat(TOPIC), snapshot.topics, strict=False))
+    times = Counter(map(snapshot.configs_at.get, chain(topics, brokers)))
+    if unread := times[None]:
+        return [f"configs of {unread:,} of {plural(times.total(), 'topic and broker', 'topics and brokers')}"]
+    late = sum(count for at, count in times.items() if at is not None and at < now - OLD)
     return [f"configs of {late:,} are more than 2 min old"] if late else []

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -20,8 +21,10 @@ from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
+from console.model.differing import differing
 from console.model.elections import partition_in
 from console.model.metadata_views import views_after, views_of
+from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.snapshot import with_acls, with_tokens
 from console.session.request_log_tail import RequestLogTails
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 K = TypeVar("K")
+_INTERNAL = attrgetter("internal")
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +50,8 @@ STANDS = 4.0
 TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
 NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
+LOOKED_AT_ONCE = 20_000
+"""Logs that are looked through before keys and answers have their turn."""
 LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
 """Seconds between two searches for new listeners, until a certificate is read again, and until a listener that was not
 reached is."""
@@ -91,6 +97,7 @@ class SlowPolls:
         self._settings: Snapshot | None = None
         self._tails = RequestLogTails(request_logs)
         self._next_log: Place = ("", -1)
+        self._logs_of: Mapping[str, Topic] = {}
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
@@ -205,7 +212,7 @@ class SlowPolls:
         places = self._next_logs()
         # Without transactions the last stable offset is the end, and a third of the requests is saved. A principal that
         # sees no internal topic can't know.
-        stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
+        stable = TRANSACTIONS_TOPIC in topics or not any(map(_INTERNAL, topics.values()))
         offsets = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
         self.keep_logs(offsets)
         jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
@@ -219,7 +226,10 @@ class SlowPolls:
     def keep_logs(self, logs: Mapping[Place, LogOffsets]) -> None:
         """Keep the offsets of a read, for the rates and for triage."""
         self._session.rates.take_ends({place: each.end for place, each in logs.items()})
-        known = without_logs(self.facts.logs, self._session.snapshot.topics)
+        known, topics = self.facts.logs, self._session.snapshot.topics
+        if any(after is None for _, _, after in differing(self._logs_of, topics)):
+            known = without_logs(known, topics)
+        self._logs_of = topics
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
@@ -229,7 +239,7 @@ class SlowPolls:
             return [(name, each.number) for name, topic in topics.items() for each in topic.partitions]
         # A log that stands still must be read often enough to see that it does.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
-        first |= dict.fromkeys(_group_places(self._session.snapshot)[:LOGS_FIRST])
+        first |= dict.fromkeys(_group_places(self._session.snapshot, LOGS_FIRST))
         # The same lists again and again: a record has the same questions then.
         turn = places_after(topics, self._next_log, LOGS_IN_TURN) or places_after(topics, ("", -1), LOGS_IN_TURN)
         self._next_log = turn[-1]
@@ -284,9 +294,12 @@ class SlowPolls:
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
         self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
-        due = [
-            place for place, known in logs.items() if place not in self._newest_at and known.last.end > known.last.start
-        ][:NEWEST_AT_ONCE]
+        due: list[Place] = []
+        left = iter(logs.items())
+        while len(due) < NEWEST_AT_ONCE and (some := [*islice(left, LOOKED_AT_ONCE)]):
+            due += [place for place, log in some if place not in self._newest_at and log.last.end > log.last.start]
+            await asyncio.sleep(0)  # keys and answers have their turn
+        due = due[:NEWEST_AT_ONCE]
         if not due:
             return
         newest = await self._session.client.run(partitions.newest_records, self._led(due))
@@ -364,15 +377,16 @@ class SlowPolls:
         now, known = self._session.clock.monotonic(), self._known
         if topics is not known:
             if known:
-                changed = (name for name, topic in topics.items() if known.get(name) is not topic)
+                changed = (name for name, _, after in differing(known, topics) if after is not None)
                 self._changed_at |= dict.fromkeys(changed, now)
             self._known = topics
         self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
 
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
         """Return the next topics in turn: the same lists each time round, as long as the topics are the same."""
-        names = sorted(topics)
-        turn = _few(topics, [name for name in names if name > self._next_topic] or names)
+        names = in_order(topics)
+        first = bisect_right(names, self._next_topic)
+        turn = _few(topics, names[first : first + TOPICS_OF_VIEW] or names[:TOPICS_OF_VIEW])
         self._next_topic = turn[-1] if turn else ""
         return turn
 
@@ -415,12 +429,14 @@ def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     return list(listeners.values())
 
 
-def _group_places(snapshot: Snapshot) -> list[Place]:
-    """Return the partitions for which groups have offsets."""
-    partitions: Iterator[Place] = (
-        (each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions
-    )
-    return list(dict.fromkeys(partitions))
+def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
+    """Return the first partitions for which groups have offsets, so many at most."""
+    found: dict[Place, None] = {}
+    for lag in snapshot.lags.values():
+        found |= dict.fromkeys((each.topic, each.partition) for each in lag.partitions)
+        if len(found) >= most:
+            break
+    return [*found][:most]
 
 
 def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:
@@ -430,7 +446,7 @@ def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Pl
         last: after which they come; it need not exist.
         most: how many at most.
     """
-    names = sorted(topics)
+    names = in_order(topics)
     later = (
         (name, each.number)
         for name in islice(names, bisect_left(names, last[0]), None)

@@ -20,11 +20,12 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import ClusterInfo, LogRange
+from console.model.cluster import ClusterInfo, LogRange, Topic
 from console.model.config import ConfigListing, ConfigResource, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
+from console.model.name_order import in_order
 from console.model.observers import placements_to_read
 from console.model.quorum import known_voters, voters_text
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
@@ -45,7 +46,7 @@ PUBLISH_EVERY = 0.25
 
 
 MANY = 5_000
-"""With more topics or ACLs, they are compared with the known ones in another thread."""
+"""With more topics, ACLs or quotas, what looks at all of them runs in another thread: it would hold up keys."""
 
 
 GROUPS_AT_ONCE = 5_000
@@ -248,9 +249,7 @@ class SnapshotReader:
             if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
                 listing = replace(listing, failures={"": unseen})
         if len(listing.topics) > MANY:
-            # Comparing 100,000 topics would block this loop.
-            shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
-            listing = replace(listing, topics=shared)
+            listing = replace(listing, topics=await asyncio.to_thread(_shared, self.snapshot.topics, listing.topics))
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
 
     async def read_placements(self) -> None:
@@ -352,12 +351,14 @@ class SnapshotReader:
         parts = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
         if parts is None:
             return False
-        entities = {e: values for part in parts if not isinstance(part, Failure) for e, values in part.items()}
-        if len(entities) > refresh.MANY_QUOTAS:
-            known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, self.clock.now())
-            self._learn(
-                replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=known.read_at), "quotas"
+        found = [part for part in parts if not isinstance(part, Failure)]
+        if sum(map(len, found)) > refresh.MANY_QUOTAS:
+            at = self.clock.now()
+            known = await asyncio.to_thread(
+                lambda: refresh.with_quota_survey(self.snapshot, {e: v for part in found for e, v in part.items()}, at)
             )
+            read_at = {**self.snapshot.read_at, "quotas": at}  # other parts may have been read meanwhile
+            self._learn(replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=read_at), "quotas")
         return True
 
     async def read_acls(self) -> None:
@@ -492,6 +493,13 @@ class SnapshotReader:
 
     def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
         self._learn(refresh.with_failures(self.snapshot, part, failures), part)
+
+
+def _shared(known: Mapping[str, Topic], listed: Mapping[str, Topic]) -> Mapping[str, Topic]:
+    """Return listed topics, equal ones as the known objects; and have their order known."""
+    topics = refresh.share(known, listed)
+    in_order(topics)
+    return topics
 
 
 async def describe_same_cluster(client: Client, context: Context, known: Snapshot) -> ClusterInfo:

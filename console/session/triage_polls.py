@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from console.model import snapshot as refresh
 from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
+from console.model.name_order import in_order
 from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal, in_journal
 from console.session.own_throttles import OwnThrottles
@@ -53,6 +55,8 @@ REST = 20
 """A part that took t seconds twice in a row is not read again for so many times t, at most LONGEST_REST seconds. One
 slow answer alone must not make the console blind for a minute."""
 LONGEST_REST = 60.0
+CONFIGS_AT_ONCE = 10_000
+"""Topics whose configs are read and kept together: to keep those of 100,000 at once would hold up keys."""
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
 
@@ -306,9 +310,9 @@ class Poller:
     async def _read_offsets(self) -> None:
         """Read the lags of the next groups, in turn where there are many, and the start offsets of the logs that they
         still have to read."""
-        names = sorted(self._session.snapshot.groups)
-        later = [name for name in names if name >= self._next_group]
-        chosen = (later + [name for name in names if name < self._next_group])[:MOST_GROUPS]
+        names = in_order(self._session.snapshot.groups)
+        first = bisect_left(names, self._next_group)
+        chosen = [*names[first : first + MOST_GROUPS], *names[: min(first, max(0, first + MOST_GROUPS - len(names)))]]
         # The name right after the last one, also where groups come and go between rounds.
         self._next_group = chosen[-1] + "\0" if chosen else ""
         await self._session.poll_groups(chosen)
@@ -327,8 +331,11 @@ class Poller:
         snapshot = self._session.snapshot
         silent = self._silence.brokers
         brokers = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in silent]
-        resources = [*map(topic_resource, snapshot.topics), *map(broker_resource, brokers)]
-        await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
+        await self._session.read_configs([*map(broker_resource, brokers), CLUSTER_DEFAULT], at_once=True)
+        names = [*snapshot.topics]
+        for start in range(0, len(names), CONFIGS_AT_ONCE):
+            some = names[start : start + CONFIGS_AT_ONCE]
+            await self._session.read_configs([*map(topic_resource, some)], at_once=True)
         await self._read_operations()
         self._own.forget(over)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG
 from console.model.config import ConfigResource, ConfigSet, is_override
+from console.model.differing import differing
 from console.model.unordered import differ
 
 HIDDEN = "\0hidden"
@@ -39,9 +40,8 @@ def config_differences(
 ) -> Iterator[ConfigDifference]:
     """Yield the keys that differ, of the resources that both have: a new topic's configs come with the topic."""
     seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
-    for resource, now in new.items():
-        was = old.get(resource)
-        if was is None or was is now:
+    for resource, was, now in differing(old, new):
+        if was is None or now is None:
             continue
         # A cluster has few different sets: each pair is compared once.
         pair = (id(was), id(now), int(resource.type), resource.is_cluster_default)

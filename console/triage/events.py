@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,15 +29,13 @@ from console.model.changes import (
 )
 from console.model.cluster import Group, Partition, Quorum, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
+from console.model.differing import differing
 from console.model.numbers import commas, long_number
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.triage.cause import Severity
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Kind(StrEnum):
@@ -98,7 +96,7 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         yield from _voter_differences(old.quorum, new.quorum)
     if old.topics is not new.topics and "topics" in old.read_at:
         denied = {each.entity for one in (old, new) for each in one.failures if each.part == "topics"}
-        for name, before, after in _differing(old.topics, new.topics):
+        for name, before, after in differing(old.topics, new.topics):
             if name not in denied:  # it is there, and can't be described
                 yield from _topic_differences(name, before, after)
     if old.configs is not new.configs:
@@ -111,7 +109,7 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.tokens is not new.tokens and "tokens" in old.read_at:
         yield from _token_differences(old, new)
     if old.groups is not new.groups and "groups" in old.read_at:
-        for group, one, other in _differing(old.groups, new.groups):
+        for group, one, other in differing(old.groups, new.groups):
             yield from _group_differences(group, one, other)
 
 
@@ -120,18 +118,6 @@ def setting_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.configs is not new.configs:
         yield from _config_differences(old, new)
     yield from _acl_differences(old, new)
-
-
-def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    """Yield the keys whose values are not the same object: those of `new` in its order, then those that it lacks."""
-    for key, after in new.items():
-        before = old.get(key)
-        if before is not after:
-            yield key, before, after
-    if len(old) != len(new) or old.keys() != new.keys():
-        for key, before in old.items():
-            if key not in new:
-                yield key, before, None
 
 
 def _text(value: object) -> str | None:
@@ -221,7 +207,7 @@ def _config_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def _quota_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    for entity, had, has in _differing(old.quotas, new.quotas):
+    for entity, had, has in differing(old.quotas, new.quotas):
         if had is None and new.quotas_sparse:
             continue  # it may have been there, unread
         yield from _entity_quota_differences(entity, had or {}, has or {})
@@ -252,13 +238,13 @@ def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
         for s in (old, new)
     )
-    for user, before, after in _differing(had, has):
+    for user, before, after in differing(had, has):
         if before != after:
             yield Difference(Place(Kind.SCRAM, user), _text(before), _text(after))
 
 
 def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    for id_, *both in _differing(old.tokens, new.tokens):
+    for id_, *both in differing(old.tokens, new.tokens):
         before, after = (None if token is None else str(token.expires) for token in both)
         if before != after:
             yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)

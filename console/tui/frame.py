@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.color import Color, ColorParseError
 
+from console.model.topic_counts import TopicCounts
 from console.present.brokers import silent_line
 from console.present.columns import clock
 from console.present.failures import failure_text
-from console.present.header import Facts, State, Who, facts, header
+from console.present.header import State, Who, facts, header
 from console.present.text import Line, clean
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
 from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES
@@ -235,7 +236,7 @@ class Frame:
         self._cluster, self._navigator, self._keys, self._journal = cluster, navigator, keys, journal
         self.header, self.tabs = TextLines(id="header"), TextLines(id="tabs")
         self.message, self.footer = message, TextLines(id="footer")
-        self._counted: tuple[object, object, Facts] = (None, None, facts(cluster.session.snapshot))
+        self._counts = TopicCounts()
         self._actions: tuple[str, ...] = ()
         self._colored = False
 
@@ -269,12 +270,11 @@ class Frame:
     def write_header(self) -> None:
         """Write the header: context, cluster, health, whether it answers."""
         snapshot = self._cluster.session.snapshot
-        if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
-            self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
+        self._counts = self._counts.after(snapshot.topics)
         context = self._cluster.session.context
         exposed = bool(context.settings.exposures)
         who = Who(context.name, context.read_only, context.principal, self._due(), exposed)
-        line = header(snapshot, self._counted[2], who, self._state(), self.header.app.size.width)
+        line = header(snapshot, facts(snapshot, self._counts), who, self._state(), self.header.app.size.width)
         if self._colored:
             line = [(text, _ON_COLOR.get(meaning, "")) for text, meaning in line]
         self.header.set(line)

@@ -38,7 +38,8 @@ def start(
     Takes the function and not its coroutine: a worker that is cancelled before its first step, as at the end of the
     program, would leave a coroutine that was never awaited, for which Python prints a warning.
     """
-    worker: Worker[None] = node.run_worker(work, group=group, name=name, exclusive=exclusive)
+    # Without a description Textual makes one of all that the function is bound to, which may be the whole cluster.
+    worker: Worker[None] = node.run_worker(work, group=group, name=name, description=name, exclusive=exclusive)
     return worker
 
 

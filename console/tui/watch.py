@@ -275,8 +275,8 @@ class HalfHourWatch:
         if not self.known.is_due(now):
             return
         self._is_asked = False
-        throttled = await self._throttled()
-        self.known = await asyncio.to_thread(self.known.after, snapshot, now, throttled)
+        throttled, totals = await self._throttled(), await self._session.rates.sum_up(snapshot)
+        self.known = await asyncio.to_thread(self.known.after, snapshot, now, throttled, totals)
         self._redraw()
 
     async def _throttled(self) -> Mapping[Measure, float]:
@@ -302,9 +302,11 @@ class HalfHourWatch:
             log.exception("reading for the half hour")
 
     def _next_groups(self) -> Sequence[str]:
-        names = sorted(self._session.snapshot.groups)
+        from console.model.name_order import in_order
+
+        names = in_order(self._session.snapshot.groups)
         first = bisect_right(names, self._next_group)
-        chosen = (names[first:] + names[:first])[:GROUPS_AT_ONCE]
+        chosen = [*names[first : first + GROUPS_AT_ONCE], *names[:first]][:GROUPS_AT_ONCE]
         self._next_group = chosen[-1] if chosen else ""
         return chosen
 

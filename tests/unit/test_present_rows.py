@@ -47,6 +47,7 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
+from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
 from console.plan.amounts import exact_quota
 from console.plan.diff import diff
@@ -144,7 +145,7 @@ LIVE, STALE = State("live", "muted"), State("! STALE since 03:11:42", "stale", c
 def test_the_header_fits_its_width_and_always_says_whether_it_may_change_things_and_whether_it_is_so(
     name: str, principal: str, read_only: bool, width: int, missing: int, state: State
 ) -> None:
-    counted = replace(facts(snapshot()), under_replicated=missing)
+    counted = replace(facts(snapshot(), TopicCounts().after(snapshot().topics)), under_replicated=missing)
     line = header(snapshot(), counted, Who(name, read_only, principal), state, width)
     assert cell_width(plain(line)) <= width
     assert ("RO" if read_only else "RW") in plain(line)
@@ -161,7 +162,7 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
             "__x": Topic("__x", (), internal=True),
         },
     )
-    line = plain(header(known, facts(known), Who("prod", False, "alice"), LIVE, 120))
+    line = plain(header(known, facts(known, TopicCounts().after(known.topics)), Who("prod", False, "alice"), LIVE, 120))
     assert line.split("  ") == [
         " prod",
         "RW",
@@ -175,9 +176,10 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
         "live",
         "alice",
     ]
-    leaderless = plain(header(known, facts(known), Who("prod", False, "alice"), LIVE._replace(is_led=False), 120))
+    counts = facts(known, TopicCounts().after(known.topics))
+    leaderless = plain(header(known, counts, Who("prod", False, "alice"), LIVE._replace(is_led=False), 120))
     assert "ctrl ?" in leaderless
-    silent = plain(header(known, facts(known), Who("prod", False, "alice"), STALE, 120))
+    silent = plain(header(known, counts, Who("prod", False, "alice"), STALE, 120))
     assert silent.split("  ") == [" prod", "RW", "c-1", STALE.text, "alice"]
 
 
@@ -198,7 +200,7 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
     topic = Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (2,))))
     marks = topic_marks(staged(GrowTopic("orders", 4), SetConfig(ORDERS, "retention.ms", "1"), known=snapshot()))
-    facts = TopicFacts({"orders": 2}.get, {"orders": 1 << 30}, {"orders": NOW}.get, marks=marks)
+    facts = TopicFacts({"orders": 2}.get, {"orders": 1 << 30}.get, {"orders": NOW}.get, marks=marks)
     told = texts(TOPICS.cells(TopicRow(topic, facts)))
     assert told[:9] == ["!", "*", "orders", "2→4", "2", "2", "1", "2", "1.0 GiB"]
     healthy = Topic("t", (Partition(0, 1, (1,), (1,)),))

@@ -132,7 +132,7 @@ def test_ends_give_records_by_topic_and_leader() -> None:
     topics = {"a": topic("a", 1, 2), "b": topic("b", 2, -1)}
     rates = Rates()
     nothing = RateTotals().after(rates, topics)
-    assert nothing.topics == {} == nothing.leaders()
+    assert nothing.topics == {} == nothing.leaders
     for second in (0, 5):
         found = {("a", 0): 100 * second, ("a", 1): 10 * second, ("b", 0): 1_000}
         rates = with_ends(rates, found, found, START + timedelta(seconds=second))
@@ -140,7 +140,7 @@ def test_ends_give_records_by_topic_and_leader() -> None:
     assert topic_rate(rates, topics["b"]) == Rate(
         None, 0
     )  # its other partition has no leader: nothing is written there
-    assert nothing.after(rates, topics).leaders() == {1: Rate(None, 100), 2: Rate(None, 10)}
+    assert nothing.after(rates, topics).leaders == {1: Rate(None, 100), 2: Rate(None, 10)}
 
 
 def test_equal_sums_of_topics_are_one_object() -> None:
@@ -180,7 +180,7 @@ def test_sums_made_poll_by_poll_are_those_of_the_whole(
         before, totals = totals, totals.after(rates, topics)
         whole = RateTotals().after(rates, topics)
         assert totals.topics == whole.topics
-        led, led_by_all = totals.leaders(), whole.leaders()
+        led, led_by_all = totals.leaders, whole.leaders
         assert led.keys() == led_by_all.keys()
         assert all(led[broker] == pytest.approx(rate) for broker, rate in led_by_all.items())
         assert totals.topics is before.topics or totals.topics != before.topics

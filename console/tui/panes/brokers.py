@@ -41,7 +41,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
         super().__init__(cluster)
         self._navigator, self._editing, self._message = navigator, editing, message
         self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
-        self._rates = ShownRates()
+        self._rates = ShownRates(self)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the cluster, its quorum, the brokers' load by topics, configs and the plan."""
@@ -53,7 +53,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
             known.topics,
             known.log_dirs,
             known.configs,
-            self._rates.by_leader(known),
+            self._rates.by_leader(),
             known.rates.seconds_left,
             self.plan.staged,
             self.cluster.changed.version,
@@ -89,7 +89,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
             self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
         if not self.known():
             return []
-        return broker_rows(self.snapshot, self.plan, self._loads[1], self._rates.by_leader(self.snapshot))
+        return broker_rows(self.snapshot, self.plan, self._loads[1], self._rates.by_leader())
 
     def key(self, row: BrokerRow) -> Hashable:
         """Return the name of the config resource: the broker's id as text, ``""`` for the cluster default."""

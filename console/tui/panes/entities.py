@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.name_order import in_order
 from console.plan.diff import diff
 from console.present.configs import ENTITIES, EntityFacts, EntityRow, lines_of, own_count, set_lines
 from console.present.names import DEFAULT, resource, resource_word
@@ -29,6 +30,7 @@ class EntitiesView(BesideView[ConfigResource]):
     NAME = keymap.ENTITIES
     PARTS = frozenset({"configs", "resources", "topics"})
     NEEDS = "topics"
+    TROUBLED = "configs"
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)
     NOUN = ENTITIES
@@ -86,7 +88,7 @@ class EntitiesView(BesideView[ConfigResource]):
             *(broker_resource(broker) for broker in brokers),
             *(ConfigResource(BROKER_LOGGER, str(broker)) for broker in brokers),
             *self._listed,
-            *map(topic_resource, sorted(known.topics)),
+            *map(topic_resource, in_order(known.topics)),
         ]
         self._staged = frozenset(
             t for staged in self.plan.staged if isinstance(t := staged.edit.target, ConfigResource)
@@ -116,10 +118,6 @@ class EntitiesView(BesideView[ConfigResource]):
     def words(self, row: ConfigResource) -> str:
         """Return kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
-
-    def in_trouble(self, row: ConfigResource) -> bool:
-        """Return whether triage names one of its configs."""
-        return row in self.trouble.found.configs
 
     def shown(self) -> Callable[[ConfigResource], EntityRow]:
         """Return the function that adds to an entity what is known beside the entities."""

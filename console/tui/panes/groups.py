@@ -54,6 +54,7 @@ class GroupsView(BesideView[Group]):
     NAME = keymap.GROUPS
     PARTS = frozenset({"groups", "lags"})
     NEEDS = "groups"
+    TROUBLED = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)
     NOUN = GROUPS
@@ -115,10 +116,6 @@ class GroupsView(BesideView[Group]):
     def words(self, row: Group) -> str:
         """Return name, state and type."""
         return f"{row.name} {row.state} {row.type}"
-
-    def in_trouble(self, row: Group) -> bool:
-        """Return whether it has a symptom."""
-        return row.name in self.trouble.found.groups
 
     def shown(self) -> Callable[[Group], GroupRow]:
         """Return the function that adds to a group its lag and trend."""

@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING
 
 from console.present.text import clean
+from console.session.snapshot_reader import MANY
+from console.tui.reading import start
 
 if TYPE_CHECKING:
+    from textual.dom import DOMNode
+    from textual.worker import Worker
+
+    from console.model.snapshot import Snapshot
+    from console.triage.observations import Observations
+    from console.triage.symptoms import Poll
     from console.triage.trouble import Troubles
     from console.tui.watch import ShownCluster
 
 
 class OnlyTrouble:
-    """What is in trouble; computed once for each state of the cluster."""
+    """What is in trouble; computed once for each state of the cluster, and where topics are many in another thread."""
 
-    def __init__(self, cluster: ShownCluster) -> None:
+    def __init__(self, node: DOMNode, cluster: ShownCluster, redraw: Callable[[], None]) -> None:
         """Create it with nothing computed.
 
         Args:
+            node: runs its worker.
             cluster: knows the brokers that do not answer, and the throttles that open operations set: no trouble.
+            redraw: draws the view again, once more is known.
         """
-        self._cluster = cluster
+        self._node, self._cluster, self._redraw = node, cluster, redraw
+        self._snapshot: Snapshot | None = None
+        self._beside: tuple[object, ...] = ()
         self._made_from: tuple[object, ...] = ()
         self._found: Troubles | None = None
+        self._worker: Worker[None] | None = None
 
     @property
     def found(self) -> Troubles:
-        """Everything in the cluster that is in trouble."""
+        """Everything in the cluster that is in trouble; while that is computed in another thread, what was last."""
+        cluster = self._cluster
+        snapshot, beside = cluster.session.snapshot, (cluster.contact.silent, cluster.triage.observations)
+        # It is asked for once for each of 100,000 rows.
+        if snapshot is not self._snapshot or beside[0] is not self._beside[0] or beside[1] is not self._beside[1]:
+            self._snapshot, self._beside = snapshot, beside
+            self._look(snapshot, *beside)
+        return self._found or _nothing()
+
+    def _look(self, snapshot: Snapshot, silent: frozenset[int], observations: Observations | None) -> None:
+        """Compute what is in trouble, unless nothing changed that it is made from."""
         from console.triage.symptoms import Poll
         from console.triage.trouble import troubles
 
-        cluster = self._cluster
-        snapshot, silent, observations = cluster.session.snapshot, cluster.contact.silent, cluster.triage.observations
         own = observations.last.own_throttles if observations is not None else frozenset()
         made_from = (
             snapshot.cluster,
@@ -48,12 +73,21 @@ class OnlyTrouble:
             silent,
             own,
         )
-        is_old = len(made_from) != len(self._made_from)
-        if is_old or any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
-            poll = Poll(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
+        if len(made_from) == len(self._made_from) and all(map(is_, made_from, self._made_from)):
+            return
+        poll = Poll(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
+        if len(snapshot.topics) <= MANY:
             self._made_from, self._found = made_from, troubles(poll)
-        assert self._found is not None
-        return self._found
+        elif self._worker is None or self._worker.is_finished:
+            self._made_from = made_from
+            self._worker = start(self._node, partial(self._compute, poll), group="trouble", name="trouble")
+
+    async def _compute(self, poll: Poll) -> None:
+        from console.triage.trouble import troubles
+
+        self._found = await asyncio.to_thread(troubles, poll)
+        self._snapshot = None  # what has changed meanwhile is looked at now
+        self._redraw()
 
     def calm(self, calm: str, wanted: str) -> str:
         """Return the text of a view in which nothing is in trouble.
@@ -62,5 +96,13 @@ class OnlyTrouble:
             calm: says so in the view's words.
             wanted: the filter, ``""`` for none.
         """
+        if self._found is None and self._worker is not None:
+            return "looking for what is in trouble…"
         passes = f" and passes /{clean(wanted, 60)}" if wanted else ""
         return f"{calm}{passes}; `!` shows all"
+
+
+def _nothing() -> Troubles:
+    from console.triage.trouble import Troubles
+
+    return Troubles()

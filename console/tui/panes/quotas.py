@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,22 +27,26 @@ from console.present.quotas import (
     QuotaTree,
     effective_ip_line,
     effective_lines,
+    index_in,
     quota_lines,
     search_text,
     who_text,
     whose,
 )
 from console.present.text import Line, clean
+from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.view import View, bindings
-from console.tui.reading import Swept
+from console.tui.reading import Swept, start
 from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.model.snapshot import Snapshot
     from console.present.changed import Changed
 
@@ -65,7 +70,6 @@ class _Branch:
         self._source = source
         self._entities = entities
         self._child = child
-        self._indexes: dict[QuotaEntity, int] | None = None
 
     def __len__(self) -> int:
         return len(self._entities)
@@ -77,11 +81,7 @@ class _Branch:
         return self._source.node(self._entities[index], self._child)
 
     def index_of(self, key: Hashable) -> int | None:
-        if not isinstance(key, QuotaEntity):
-            return None
-        if self._indexes is None:
-            self._indexes = self._source.indexes(self._entities)
-        return self._indexes.get(key)
+        return index_in(self._entities, key) if isinstance(key, QuotaEntity) else None
 
 
 class _Source:
@@ -91,12 +91,6 @@ class _Source:
         self._listed, self._tree, self._lines = listed, listed.tree, listed.lines
         self._changed = changed
         self._kept = kept
-
-    def indexes(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
-        """Return the index of each entity; for all roots computed once."""
-        if entities is self._tree.roots:
-            return self._listed.indexes(entities)
-        return {entity: index for index, entity in enumerate(entities)}
 
     def roots(self) -> _Branch:
         """Return users, clients and addresses."""
@@ -152,13 +146,24 @@ class ListedQuotas:
         self.lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
         self._whole: set[QuotaEntity] = set()
         self._search: _Search | None = None
-        self._indexes: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
 
-    def take(self) -> None:
-        """Take the quotas and the plan as they are now."""
+    def take(self) -> bool:
+        """Take the quotas and the plan as they are now.
+
+        Returns:
+            False where so many came at once that `take_many` has to put them in order.
+        """
         snapshot = self._session.snapshot
         self.lines = quota_lines(diff(self._session.plan, snapshot))
-        self.tree = QuotaTree(snapshot.quotas, self.lines, self.tree)
+        if abs(len(snapshot.quotas) - len(self.tree.quotas)) > MANY:
+            return False
+        self.tree = self.tree.after(snapshot.quotas, self.lines)
+        return True
+
+    async def take_many(self) -> None:
+        """Take the quotas as they are now, in another thread."""
+        quotas, lines = self._session.snapshot.quotas, self.lines
+        self.tree = await asyncio.to_thread(self.tree.after, quotas, lines)
 
     def kept(self, text: str, only_refused: bool) -> _Kept | None:
         """Return what a filter leaves, and of that only what brokers refused; None where all is left.
@@ -194,12 +199,6 @@ class ListedQuotas:
         sparse = self._session.snapshot.quotas_sparse
         return not sparse or not entity.has(USER) or entity.is_combined or entity in self._whole
 
-    def indexes(self, roots: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
-        """Return the index of each root of the tree; the same dict for the same roots."""
-        if self._indexes[0] is not roots:
-            self._indexes = (roots, {entity: index for index, entity in enumerate(roots)})
-        return self._indexes[1]
-
 
 class QuotasView(View):
     """The tree, and below it the effective quota."""
@@ -219,6 +218,7 @@ class QuotasView(View):
         self.below = Below()
         self._listed = ListedQuotas(cluster)
         self._surveyed: Swept | None = None
+        self._orders: Worker[None] | None = None
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -266,9 +266,16 @@ class QuotasView(View):
 
     def draw(self) -> None:
         """Draw the tree of quotas and staged edits."""
-        self._listed.take()
+        if not self._listed.take():
+            if self._orders is None or self._orders.is_finished:
+                self._orders = start(self, self._take_many, group="quotas", name="quotas")
+            return
         self._sift()
         self._show_effective()
+
+    async def _take_many(self) -> None:
+        await self._listed.take_many()
+        self.redraw()
 
     def _sift(self) -> None:
         nothing = f"no entity passes /{clean(self.filter_text, 60)}  (Esc shows all)"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from console.model.cluster import Topic
 from console.model.rates import Place, Rate, RateTotals
-from console.model.snapshot import Snapshot
 from console.tui.panes.view import View
 from console.tui.reading import start
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +35,27 @@ async def _read(view: View, places: Sequence[Place]) -> None:
 
 
 class ShownRates:
-    """Rates by topic and by leader, computed once for each read; the same mapping while no rate has changed."""
+    """Rates by topic and by leader, as they were summed up last; the same mapping while no rate has changed."""
 
-    def __init__(self) -> None:
-        self._totals = RateTotals()
-        self._leaders: Mapping[int, Rate] = {}
+    def __init__(self, view: View) -> None:
+        """Create it. view: is drawn again once newer rates are summed up."""
+        self._view = view
+        self._worker: Worker[None] | None = None
 
-    def by_topic(self, snapshot: Snapshot) -> Mapping[str, Rate]:
+    def by_topic(self) -> Mapping[str, Rate]:
         """Return the rate of each topic whose rate is known."""
-        self._is_new(snapshot)
-        return self._totals.topics
+        return self._totals().topics
 
-    def by_leader(self, snapshot: Snapshot) -> Mapping[int, Rate]:
+    def by_leader(self) -> Mapping[int, Rate]:
         """Return broker id -> rate of writes to the partitions that it leads, where known."""
-        if self._is_new(snapshot) and (leaders := self._totals.leaders()) != self._leaders:
-            self._leaders = leaders
-        return self._leaders
+        return self._totals().leaders
 
-    def _is_new(self, snapshot: Snapshot) -> bool:
-        """Return whether the snapshot has other rates or topics than before, and take them."""
-        known = self._totals
-        if snapshot.rates is known.rates and snapshot.topics is known.made_of:
-            return False
-        self._totals = known.after(snapshot.rates, snapshot.topics)
-        return True
+    def _totals(self) -> RateTotals:
+        session = self._view.session
+        if not session.rates.is_summed_up(session.snapshot) and (self._worker is None or self._worker.is_finished):
+            self._worker = start(self._view, self._sum_up, group="rate totals", name="rate totals")
+        return session.rates.totals
+
+    async def _sum_up(self) -> None:
+        await self._view.session.rates.sum_up(self._view.snapshot)
+        self._view.update()

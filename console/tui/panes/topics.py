@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cached_property
-from heapq import nsmallest
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
+from console.model.name_order import in_order
 from console.model.rates import NOT_POLLED, Rate
 from console.model.topic_readers import TopicLags
 from console.plan.diff import diff
@@ -27,9 +28,9 @@ from console.present.topics import (
     created_topic,
     override_count,
     rows_of_partitions,
+    size_on_disk,
     topic_lines,
     topic_marks,
-    topic_sizes,
     trouble,
     unread_count,
 )
@@ -38,7 +39,7 @@ from console.tui.editing import Editing
 from console.tui.navigator import Navigator
 from console.tui.panes.details import BesideView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import bindings
+from console.tui.panes.view import View, bindings
 from console.tui.places import records_in
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
@@ -61,12 +62,12 @@ class ListedTopics:
     are still to be read.
     """
 
-    def __init__(self, cluster: ShownCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, view: View) -> None:
+        """Create it. view: lists them."""
+        self._view, self._cluster = view, view.cluster
         self.internal = False
         self.hidden = 0
         self.unread = 0
-        self._sizes: tuple[object, dict[str, int]] = (None, {})
         self._marks = topic_marks(EMPTY)
         self._made_from: tuple[object, ...] = (None, None, None)
         self._topics: list[Topic] = []
@@ -77,12 +78,12 @@ class ListedTopics:
         """Created when there are rates."""
         from console.tui.panes.rates import ShownRates
 
-        return ShownRates()
+        return ShownRates(self._view)
 
     def rates(self) -> Mapping[str, Rate]:
         """Return the rate of each topic whose rate is known."""
         known = self._cluster.session.snapshot
-        return self._rates.by_topic(known) if known.rates is not NOT_POLLED else NO_RATES
+        return self._rates.by_topic() if known.rates is not NOT_POLLED else NO_RATES
 
     def lags(self) -> TopicLags:
         """Return what groups have still to read of the topics."""
@@ -92,21 +93,19 @@ class ListedTopics:
     def topics(self) -> list[Topic]:
         """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
-        if known.log_dirs is not self._sizes[0]:
-            self._sizes = (known.log_dirs, topic_sizes(known.log_dirs))
         self.unread = unread_count(known)
         made_from = (known.topics, plan.staged, self.internal)
         if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
             return self._topics
         self._made_from = made_from
         self._marks = topic_marks(plan)
-        topics = [*known.topics.values()]
+        topics = [known.topics[name] for name in in_order(known.topics)]
         listed = topics if self.internal else [topic for topic in topics if not topic.internal]
         self.hidden = len(topics) - len(listed)
-        listed += [
+        created = [
             created_topic(name, parts) for name, parts in self._marks.created.items() if name not in known.topics
         ]
-        self._topics = sorted(listed, key=attrgetter("name"))
+        self._topics = sorted([*listed, *created], key=attrgetter("name")) if created else listed
         return self._topics
 
     def facts(self) -> TopicFacts:
@@ -114,7 +113,7 @@ class ListedTopics:
         known, when = self._cluster.session.snapshot, self._cluster.changed.when
         return TopicFacts(
             lambda name: override_count(known, name),
-            self._sizes[1],
+            lambda name: size_on_disk(known.log_dirs, name),
             lambda name: when(topic_resource(name)),
             self.rates(),
             self._marks,
@@ -129,6 +128,7 @@ class TopicsView(BesideView[Topic]):
     PARTS = frozenset({"topics", "log_dirs", "configs"})
     NEEDS = "topics"
     BINDINGS = bindings(keymap.TOPICS)
+    TROUBLED = "topics"
     ENTER = "open"
     NOUN = TOPICS
     COLUMNS = TOPICS.layout
@@ -137,7 +137,7 @@ class TopicsView(BesideView[Topic]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
         super().__init__(cluster)
         self._navigator, self._editing = navigator, editing
-        self._listed = ListedTopics(cluster)
+        self._listed = ListedTopics(self)
         self._swept: Swept | None = None
 
     def concerns(self, failure: ReadFailure) -> bool:
@@ -175,7 +175,9 @@ class TopicsView(BesideView[Topic]):
         """Return the topics on the screen; before there are any, those that will be."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
-        return nsmallest(self.app.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
+        topics = self.snapshot.topics
+        listed = (name for name in in_order(topics) if not topics[name].internal)
+        return [*islice(listed, self.app.size.height)]
 
     async def read_more(self) -> None:
         """Read the overrides of all topics. Sizes are read with the rates."""
@@ -194,10 +196,6 @@ class TopicsView(BesideView[Topic]):
     def words(self, row: Topic) -> str:
         """Return the name."""
         return row.name
-
-    def in_trouble(self, row: Topic) -> bool:
-        """Return whether it has a symptom."""
-        return row.name in self.trouble.found.topics
 
     def shown(self) -> Callable[[Topic], TopicRow]:
         """Return the function that adds to a topic what is known beside the topics."""

@@ -15,6 +15,7 @@ from console.present.lake import level_text, pair_text
 from console.present.lake_rows import USAGE, plot, quotas_now, usage_lines
 from console.present.text import Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
+from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import bindings
@@ -67,7 +68,10 @@ class UsageView(LakeView[Usage]):
             await self.session.poll_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
             self._quotas = self.snapshot.quotas
-            self._entities = quotas_now(self._quotas, self.cluster_id)
+            if len(self._quotas) > MANY:
+                self._entities = await asyncio.to_thread(quotas_now, self._quotas, self.cluster_id)
+            else:
+                self._entities = quotas_now(self._quotas, self.cluster_id)
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:

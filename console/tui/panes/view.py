@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from textual import on
@@ -13,10 +14,11 @@ from textual.widget import Widget
 
 from console.present.failures import nothing_text, unread
 from console.present.text import Cell, Line, clean
+from console.session.snapshot_reader import MANY
 from console.tui.keymap import keys_of
 from console.tui.places import Place, parts_of
 from console.tui.places import title as title_of
-from console.tui.reading import SWEEP_EVERY, unread_text
+from console.tui.reading import SWEEP_EVERY, start, unread_text
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
 from widgets.line_view import LineView
@@ -24,6 +26,8 @@ from widgets.row_source import Column, ListRows, RowSource
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import ReadFailure, Snapshot
@@ -192,7 +196,7 @@ class View(Widget):
         """What is in trouble, for `do_trouble`. Created when that is first used."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
-        return OnlyTrouble(self.cluster)
+        return OnlyTrouble(self, self.cluster, self.redraw)
 
     def do_trouble(self) -> None:
         """Show only what is in trouble, or all again."""
@@ -319,6 +323,44 @@ class AllRows(Generic[Row]):
         return None if index is None else self.source.rows[index]
 
 
+class Ordering(Generic[Row]):
+    """Puts rows in order for a table: many of them in another thread, since that would hold up keys."""
+
+    def __init__(self, view: View, shown: AllRows[Row], sift: Callable[[], None]) -> None:
+        """Create it.
+
+        Args:
+            shown: takes the rows.
+            sift: shows them.
+        """
+        self._view, self._shown, self._sift = view, shown, sift
+        self._order: Callable[[], Sequence[Row]] | None = None
+        self._worker: Worker[None] | None = None
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show rows as they are."""
+        self._order = None
+        self._shown.take(rows)
+        self._sift()
+
+    def show_sorted(self, rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> None:
+        """Show rows in the order of a key, many of them a moment later."""
+        order = partial(ordered, rows, key, down)
+        if len(rows) <= MANY:
+            self.show(order())
+            return
+        self._order = order
+        if self._worker is None or self._worker.is_finished:
+            self._worker = start(self._view, self._run, group="order", name="order")
+
+    async def _run(self) -> None:
+        while (order := self._order) is not None:
+            rows = await asyncio.to_thread(order)
+            if self._order is order:  # no other rows are wanted meanwhile
+                self.show(rows)
+                self._view.tell_where()
+
+
 class NewestOnTop:
     """The cursor of a table in which new rows come in on top: it stays with the newest while it is on it.
 
@@ -382,6 +424,9 @@ class TableView(View, Generic[Row]):
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether several rows can be meant at once."""
+    TROUBLED: ClassVar[str] = ""
+    """The part of `Troubles` that has the keys of the rows that stay when only trouble is shown (`!`); ``""`` where
+    `in_trouble` says it of each row, which takes long for 100,000."""
     NEWEST_FIRST: ClassVar[bool] = False
     """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
     screen is counted."""
@@ -390,6 +435,7 @@ class TableView(View, Generic[Row]):
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         super().__init__(cluster, self.table)
         self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
+        self._ordering: Ordering[Row] = Ordering(self, self._all, self._sift)
         self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
 
     def compose(self) -> ComposeResult:
@@ -439,18 +485,23 @@ class TableView(View, Generic[Row]):
     def draw(self) -> None:
         """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
         rows = self.rows()
-        if self.table.sort is not None:
+        if self.table.sort is None:
+            self._ordering.show(rows)
+        else:
             column, down = self.table.sort
-            rows = sorted(rows, key=self.sort_key(column), reverse=down)
-        self._all.take(rows)
-        self._sift()
+            self._ordering.show_sorted(rows, self.sort_key(column), down)
 
     def _sift(self) -> None:
         """Show the rows that match the filter, and of these only those in trouble where that is wanted."""
         source = self._all.source
         indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
-            indexes = [index for index in indexes if self.in_trouble(source.rows[index])]
+            if self.TROUBLED:
+                keys = getattr(self.trouble.found, self.TROUBLED)
+                found = {index for key in keys if (index := source.index_of(key)) is not None}
+                indexes = [index for index in indexes if index in found] if self.filter_text else sorted(found)
+            else:
+                indexes = [index for index in indexes if self.in_trouble(source.rows[index])]
         shown = RowView(source, indexes) if self.filter_text or self.only_trouble else source
         calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self.filter_text) if calm else self.empty_text()
@@ -553,3 +604,14 @@ class TableView(View, Generic[Row]):
 
 def _itself(row: object) -> object:
     return row
+
+
+def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[Row]:
+    """Return rows in the order of a key, those with the same key in the order that they have.
+
+    Only different keys are sorted: many rows have few of them, and while a list is sorted no other thread runs.
+    """
+    alike: dict[Any, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(key(row), []).append(row)
+    return [row for each in sorted(alike, reverse=down) for row in alike[each]]

@@ -1,0 +1,38 @@
+"""What differs between two mappings that share what did not change: by identity, in loops that run in C where the keys
+stand in the same order, so that 100,000 entries take some milliseconds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def differing(old: Mapping[K, V], new: Mapping[K, V]) -> list[tuple[K, V | None, V | None]]:
+    """Return the keys whose values are not the same object, with the value before and after.
+
+    Args:
+        old, new: neither has None as a value.
+
+    Returns:
+        Those of `new` in its order, then those that it lacks; None for a value that is not there.
+    """
+    if old is new:
+        return []
+    if len(old) == len(new) and [*old] == [*new]:
+        return [
+            (key, before, after)
+            for key, before, after in zip(new, old.values(), new.values(), strict=True)
+            if before is not after
+        ]
+    known: list[tuple[K, V | None, V | None]] = [
+        (key, before, after)
+        for key, before, after in zip(new, map(old.get, new), new.values(), strict=True)
+        if before is not after
+    ]
+    come = sum(before is None for _, before, _ in known)
+    if len(old) > len(new) - come:
+        known += [(key, before, None) for key, before in old.items() if key not in new]
+    return known

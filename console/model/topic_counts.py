@@ -1,0 +1,46 @@
+"""What is counted over all topics, kept up to date by what changed. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from console.model.cluster import Topic
+from console.model.differing import differing
+
+
+def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:
+    """Return one topic for each distinct set of partitions, and how many topics share it: a few hundred of 100,000."""
+    ids = [id(topic.partitions) for topic in topics]
+    counts = Counter(ids)
+    return [(topic, counts[number]) for number, topic in dict(zip(ids, topics, strict=True)).items()]
+
+
+class TopicCounts(NamedTuple):
+    """Counts over all topics, and what they were made of. topics: without internal ones. under_replicated, offline:
+    partitions that have fewer replicas in sync than replicas, and those without a leader."""
+
+    made_of: Mapping[str, Topic] = MappingProxyType({})
+    topics: int = 0
+    under_replicated: int = 0
+    offline: int = 0
+
+    def after(self, topics: Mapping[str, Topic]) -> TopicCounts:
+        """Return the counts of other topics; only those that differ are looked at."""
+        if topics is self.made_of:
+            return self
+        changed = differing(self.made_of, topics)
+        gone = _counted([before for _, before, _ in changed if before is not None])
+        come = _counted([after for _, _, after in changed if after is not None])
+        return TopicCounts(topics, *(now - less + more for now, less, more in zip(self[1:], gone, come, strict=True)))
+
+
+def _counted(topics: Collection[Topic]) -> tuple[int, int, int]:
+    sets = alike(topics)
+    return (
+        len(topics) - sum(topic.internal for topic in topics),
+        sum(topic.under_replicated * count for topic, count in sets),
+        sum(topic.offline * count for topic, count in sets),
+    )
