@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ import time
 import pytest
 
 from console.embedded.brokers import run_in_thread
-from console.embedded.cluster_command import ClusterProcessFailed, run_in_process
+from console.embedded.cluster_command import ClusterProcessFailed, kept, run_in_process
 from console.embedded.spec import ClusterSpec
 from tests.support.patience import PATIENCE
 
@@ -74,3 +75,16 @@ def test_it_ends_when_its_starter_is_killed() -> None:
     while listens(address):
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def test_garbage_is_looked_for_again_once_a_cluster_is_made() -> None:
+    def fail() -> None:
+        with kept():
+            assert not gc.isenabled()
+            raise OSError("in use")
+
+    with pytest.raises(OSError, match="in use"):
+        fail()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
