@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
+from console.model.time_lag import Behind
 from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
 from console.present.text import Cell, plain
@@ -266,6 +267,14 @@ def records_cell(rate: float | None) -> Cell:
 def time_text(seconds: float | None) -> str:
     """Return a measured duration, ``""`` for None."""
     return "" if seconds is None else measured_time(seconds)
+
+
+def behind_text(behind: Behind) -> str:
+    """Return a lag as a time: ``43 min``, ``≥ 28 min`` where it may be longer, ``0 s`` for none; ``·`` if unknown."""
+    if behind.seconds is None:
+        return "·"
+    text = time_text(behind.seconds) if round(behind.seconds) else "0 s"
+    return f"≥ {text}" if behind.least else text
 
 
 def rate_columns(

@@ -30,6 +30,7 @@ from console.present.columns import (
     SCREEN,
     Column,
     Columns,
+    behind_text,
     highest_first,
     rate_value,
     time_text,
@@ -87,14 +88,6 @@ def _seconds(value: float | None) -> Data:
 def _left(seconds: float | None) -> Data:
     """Return the whole seconds until a lag is 0: one at least, as on the screen, since 0 would say that it is."""
     return None if seconds is None else max(1, round(seconds))
-
-
-def behind_text(behind: Behind) -> str:
-    """Return a lag as a time: ``43 min``, ``≥ 28 min`` where it may be longer, ``0 s`` for none; ``·`` if unknown."""
-    if behind.seconds is None:
-        return "·"
-    text = time_text(behind.seconds) if round(behind.seconds) else "0 s"
-    return f"≥ {text}" if behind.least else text
 
 
 def behind_order(behind: Behind) -> float:

@@ -31,13 +31,13 @@ from console.present.columns import (
     SHOWN,
     Column,
     Columns,
+    behind_text,
     changed_column,
     highest_first,
     letter_column,
     overrides_column,
     rate_columns,
 )
-from console.present.groups import behind_text
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns, plain
 from widgets.row_source import Column as ScreenColumn

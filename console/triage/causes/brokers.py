@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
@@ -251,6 +250,8 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     last = intervals[-1]
     text = f"went away {len(intervals)} times"
     if ended and gaps:
+        from statistics import median  # of what seldom happens
+
         text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
     return f"{text}; last {time_of_day(last.began)}{up}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import median
 
 from console.model.cluster import Topic
 from console.model.elections import partition_in
@@ -84,7 +83,11 @@ def _middle(rates: Rates, topic: Topic) -> float | None:
     """Return the median of the topic's partitions, None while one of them is unknown."""
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]
-    return median(known) if len(known) == len(found) >= FEWEST else None
+    if not len(known) == len(found) >= FEWEST:
+        return None
+    from statistics import median  # it brings decimals and fractions, and few topics get here
+
+    return median(known)
 
 
 CAUSES = (CauseRule("hot-partition", _hot),)
