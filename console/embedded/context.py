@@ -20,6 +20,7 @@ from console.embedded.sasl import Exchange, enabled_mechanisms
 from console.embedded.spec import ANONYMOUS, BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
 from console.embedded.state import ClusterState, Propagation, View
 from console.embedded.throttling import Requester, Throttling
+from console.embedded.tokens import Token
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 from console.model.releases import takes_host_ranges
@@ -64,16 +65,18 @@ class Authorizer(Protocol):
 class Session:
     """One client's connection to one broker.
 
-    principal: ``User:name``, None until the client has authenticated. mechanism: the one chosen by SaslHandshake.
-    exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a request header
-    (SaslHandshake v0). ending: why the connection closes after the current answer, ``""`` while it stays open.
-    mute: seconds for which no more requests are read. software: client name and version from ApiVersions.
+    principal: ``User:name``, None until the client has authenticated. token: the delegation token it logged in with.
+    mechanism: the one chosen by SaslHandshake. exchange: the SASL exchange under way. raw_tokens: the next frame is a
+    token without a request header (SaslHandshake v0). ending: why the connection closes after the current answer,
+    ``""`` while it stays open. mute: seconds for which no more requests are read. software: client name and version
+    from ApiVersions.
     """
 
     broker_id: int
     host: str
     port: int
     principal: str | None = ANONYMOUS
+    token: Token | None = None
     mechanism: str | None = None
     exchange: Exchange | None = None
     raw_tokens: bool = False
@@ -100,6 +103,7 @@ class Session:
         answer = self.exchange.step(view, token)
         if self.exchange.user is not None:
             self.principal = f"User:{self.exchange.user}"
+            self.token = self.exchange.token
             self.exchange = None
         return answer
 

@@ -13,6 +13,7 @@ from enum import IntEnum
 from console.embedded.spec import SaslSpec
 from console.embedded.state import View
 from console.embedded.tables import ScramCredential, ScramKey
+from console.embedded.tokens import Token
 from console.model.secret import Secret
 
 MIN_ITERATIONS = 4096
@@ -78,6 +79,8 @@ def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
 class PlainExchange:
     """One token: authorization id, user and password, separated by NUL (PlainSaslServer)."""
 
+    token: Token | None = None
+
     def __init__(self, users: Mapping[str, Secret]) -> None:
         self._users = users
         self.user: str | None = None
@@ -110,11 +113,14 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """Two tokens of the client: the first message, and the proof (ScramSaslServer)."""
+    """Two tokens of the client: the first message, and the proof (ScramSaslServer). With the extension tokenauth=true
+    the name is a delegation token's id, and the client is its owner (KIP-48). delegated: these tokens, by id."""
 
-    def __init__(self, mechanism: ScramHash) -> None:
-        self._mechanism = mechanism
+    def __init__(self, mechanism: ScramHash, delegated: Mapping[str, Token]) -> None:
+        self._mechanism, self._delegated = mechanism, delegated
         self._name = ""
+        self._owner = ""
+        self.token: Token | None = None
         self._credential: ScramCredential | None = None
         self._nonce = ""
         self._auth_message = ""
@@ -135,7 +141,7 @@ class ScramExchange:
         self._name = attributes["n"].replace("=2C", ",").replace("=3D", "=")
         if channel not in ("n", "y") or identity.removeprefix("a=") not in ("", self._name):
             raise self._failure()
-        self._credential = view.scram.get(ScramKey(self._name, self._mechanism))
+        self._credential = self._known(view, by_token=attributes.get("tokenauth") == "true")
         if self._credential is None:
             raise self._failure()
         self._nonce = attributes["r"] + secrets.token_urlsafe(18)
@@ -143,6 +149,16 @@ class ScramExchange:
         answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
         self._auth_message = f"{bare},{answer}"
         return answer.encode()
+
+    def _known(self, view: View, *, by_token: bool) -> ScramCredential | None:
+        self._owner = self._name
+        if not by_token:
+            return view.scram.get(ScramKey(self._name, self._mechanism))
+        self.token = self._delegated.get(self._name)
+        if self.token is None:
+            return None
+        self._owner = self.token.owner.partition(":")[2]
+        return credential_of(self.token.password, self._mechanism)
 
     def _proof(self, text: str) -> bytes:
         assert self._credential is not None
@@ -162,7 +178,7 @@ class ScramExchange:
         stored_key = hashlib.new(self._mechanism.digest, client_key).digest()
         if not hmac.compare_digest(stored_key, self._credential.stored_key):
             raise self._failure()
-        self.user = self._name
+        self.user = self._owner
         return b"v=" + b64encode(mac(self._credential.server_key, auth_message, self._mechanism))
 
     def _failure(self) -> SaslFailure:
@@ -173,14 +189,15 @@ class ScramExchange:
 
 
 Exchange = PlainExchange | ScramExchange
-"""The broker's side of one authentication; `user` is the client's name once it is authenticated."""
+"""The broker's side of one authentication; `user` is the client's name once it is authenticated, `token` the delegation
+token that it logged in with, None for none."""
 
 
-def begin(spec: SaslSpec, mechanism: str) -> Exchange:
-    """Start the exchange of an enabled mechanism."""
+def begin(spec: SaslSpec, mechanism: str, delegated: Mapping[str, Token]) -> Exchange:
+    """Start the exchange of an enabled mechanism. delegated: the delegation tokens that let clients in, by id."""
     if mechanism == PLAIN:
         return PlainExchange(spec.plain)
-    return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
+    return ScramExchange(next(known for known in ScramHash if known.label == mechanism), delegated)
 
 
 def _check_size(token: bytes) -> None:

@@ -11,8 +11,11 @@ from dataclasses import replace
 
 import pytest
 from kio.schema.errors import ErrorCode
+from msgspec import structs
 
 from console.admin.client import AdminClient
+from console.admin.cluster import describe_cluster
+from console.admin.errors import AuthenticationFailed
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.answers.plan_results import report_tables
 from console.answers.results import to_data
@@ -24,6 +27,7 @@ from console.embedded.tokens import PERIOD_MS, Token
 from console.model.changes import Outcome, Status, TokenTarget
 from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
+from console.plan.risks import effects
 from console.session.reads_in_turn import Paces, ReadsInTurn
 from console.session.session import Session
 from console.session.slow_polls import SlowPolls
@@ -86,8 +90,8 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
         await session.keep(read_tokens(session.client))
         assert session.snapshot.tokens[token.id].expires == token.expires
         assert made.hmac.reveal() not in repr(session.snapshot.tokens)
-        assert outcome(await applied(session, f"token renew {token.id} for 2d")).status is Status.APPLIED
-        assert cluster.state.tokens[token.id].expires - token.expires >= 86_000_000
+        assert outcome(await applied(session, f"token renew {token.id} for 1h")).status is Status.APPLIED
+        assert token.expires - cluster.state.tokens[token.id].expires >= 82_000_000
         done = await applied(session, f"token expire {token.id} in 1h")
         assert outcome(done).status is Status.APPLIED
         assert outcome(await applied(session, f"token expire {token.id}")).status is Status.APPLIED
@@ -193,6 +197,35 @@ async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) 
             await asyncio.gather(watching, return_exceptions=True)
         (found,) = [each for each in differences(before, session.snapshot) if each.place.kind is Kind.TOKEN]
         assert (found.place.about, found.was, found.became) == (TokenTarget("late"), None, str(1 << 42))
+
+
+async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_brokers_do_it(
+    cluster: EmbeddedCluster,
+) -> None:
+    async with session_of(cluster) as session:
+        (made,) = (await applied(session, "token create")).made_tokens
+        said = []
+        for text in (f"token expire {made.id}", f"token expire {made.id} in 1ms"):
+            session.discard()
+            report = await staged(session, text)
+            (found,) = effects(report.added, session.snapshot).values()
+            said += found
+        assert "from now on" in said[0]
+        assert "delegation.token.expiry.check.interval.ms" in said[1]
+        delegated = SaslSettings("SCRAM-SHA-256", made.id, made.hmac, options={"tokenauth": "true"})
+        settings = structs.replace(session.context.settings, sasl=delegated)
+        with AdminClient(settings) as client:
+            assert (await client.run(describe_cluster)).cluster_id == cluster.state.cluster_id
+        assert outcome(await applied(session, f"token expire {made.id} in 1ms")).status is Status.APPLIED
+        with AdminClient(settings) as client, pytest.raises(AuthenticationFailed, match="are over"):
+            await client.run(describe_cluster)
+        assert outcome(await applied(session, f"token renew {made.id}")).status is Status.FAILED
+        assert outcome(await applied(session, f"token expire {made.id}")).status is Status.APPLIED
+        with (
+            AdminClient(settings) as client,
+            pytest.raises(AuthenticationFailed, match="refused the SCRAM-SHA-256 credentials"),
+        ):
+            await client.run(describe_cluster)
 
 
 async def told(session: Session, holds: Callable[[], bool]) -> None:

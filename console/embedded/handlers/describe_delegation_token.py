@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from console.embedded.context import RequestContext
-from console.embedded.token_requests import living, refused
+from console.embedded.token_requests import kept, refused
 from console.embedded.tokens import Token
 from console.wire.schemas import for_version
 
@@ -24,7 +24,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     owners = (
         None if request.owners is None else {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
     )
-    found = [] if code else [token for token in living(context).values() if owners is None or token.owner in owners]
+    found = [] if code else [token for token in kept(context).values() if owners is None or token.owner in owners]
     return context.answer(
         error_code=code, tokens=tuple(_described(context, token) for token in found if _may_see(context, token))
     )
@@ -32,7 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _may_see(context: RequestContext, token: Token) -> bool:
     asking = context.principal
-    return token.may_be_changed_by(asking) or context.allowed("DESCRIBE", "DELEGATION_TOKEN", token.id)
+    return token.may_be_seen_by(asking) or context.allowed("DESCRIBE", "DELEGATION_TOKEN", token.id)
 
 
 def _described(context: RequestContext, token: Token) -> Any:

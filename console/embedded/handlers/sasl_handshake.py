@@ -25,6 +25,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
         session.ending = f"the mechanism {request.mechanism[:40]!r} is not enabled"
         return response(error_code=ErrorCode.unsupported_sasl_mechanism, mechanisms=cluster.mechanisms)
     session.mechanism = request.mechanism
-    session.exchange = begin(cluster.spec.sasl, request.mechanism)
+    session.exchange = begin(cluster.spec.sasl, request.mechanism, cluster.state.tokens)
     session.raw_tokens = context.version == 0
     return response(error_code=0, mechanisms=cluster.mechanisms)

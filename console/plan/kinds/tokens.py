@@ -77,8 +77,9 @@ def _after_made(edit: MakeToken, _there: Was, _inheritance: Inheritance) -> Effe
 
 
 def _after_renewed(edit: Renew, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    period = "the brokers' period" if edit.period_ms < 0 else duration_text(edit.period_ms)
-    return EffectiveValue(f"expires after {period}")
+    if edit.period_ms <= 0:
+        return EffectiveValue("expires after the brokers' period")
+    return EffectiveValue(f"expires after {duration_text(edit.period_ms)}, or the brokers' period if that is shorter")
 
 
 def _after_expired(edit: Expire, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
@@ -86,8 +87,11 @@ def _after_expired(edit: Expire, _there: Was, _inheritance: Inheritance) -> Effe
 
 
 def _refused_logins(edit: Expire, _draft: Draft) -> tuple[str, ...]:
-    when = "from now on" if edit.period_ms == AT_ONCE else f"after {duration_text(edit.period_ms)}"
-    return (f"clients that log in with it are refused {when}",)
+    if edit.period_ms == AT_ONCE:
+        return ("clients that log in with it are refused from now on",)
+    # The controller removes what has ended now and then; until then brokers let clients in with it (measured).
+    late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
+    return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
 
 
 def _reverse_renewed(_edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
