@@ -16,6 +16,7 @@ from console.embedded.record_batch import marker_batch, read_batch, transactiona
 from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import add_group, allow, batch_of
 from console.embedded.spec import ClusterSpec, SaslSpec
+from console.embedded.tokens import Token
 from console.model.acl import Acl
 from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
@@ -194,6 +195,38 @@ def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
         state.groups["alive"].offsets = {("orders", number): Committed(0, at=0.0) for number in range(3)}
 
 
+# -- delegation tokens -------------------------------------------------------------------------------------------------
+
+ALICE = "User:alice"
+_WITH_LOGINS = ClusterSpec(sasl=SaslSpec(plain={"alice": PASSWORD}), super_users=frozenset({ALICE}))
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+
+
+def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: tuple[str, ...] = ()) -> None:
+    """Keep tokens of alice: each with the milliseconds since it was made, until it ends, and until it can be renewed
+    no more."""
+    now = int(cluster.clock.time() * 1000)
+    for number, (age, left, at_most) in enumerate(tokens):
+        id_ = f"token-{number}"
+        made = Token(id_, ALICE, ALICE, renewers, now - age, now + left, now + at_most)
+        cluster.state.tokens[id_] = made
+
+
+def _renewed_token(cluster: EmbeddedCluster, ill: bool) -> None:
+    """Six days old, and renewed every twelve hours."""
+    _tokens(cluster, (6 * _DAY_MS, _HOUR_MS // 6 if ill else 10 * _HOUR_MS, _DAY_MS), renewers=("User:flink",))
+
+
+def _replaced_token(cluster: EmbeddedCluster, ill: bool) -> None:
+    ending, next_ = (_DAY_MS - _HOUR_MS, _HOUR_MS, 6 * _DAY_MS), (_HOUR_MS, 23 * _HOUR_MS, 7 * _DAY_MS)
+    _tokens(cluster, *((ending,) if ill else (ending, next_)))
+
+
+def _token_of_a_shift(cluster: EmbeddedCluster, ill: bool) -> None:
+    left = _HOUR_MS if ill else 3 * _HOUR_MS
+    _tokens(cluster, (8 * _HOUR_MS - left, left, left))
+
+
 NEIGHBOURS = (
     Neighbour(
         name="a long transaction",
@@ -275,5 +308,29 @@ NEIGHBOURS = (
         ill=cause("offsets-out-of-range", group="alive"),
         told=frozenset({"groups-without-members"}),
         polls=embedded(_hundreds_of_dead_groups, polls=3),
+    ),
+    Neighbour(
+        name="a token that is renewed",
+        fault="token-expiring",
+        how="a token of six days was renewed two hours ago, as every twelve hours, and ends in ten",
+        decides="it ends in ten minutes, and was not renewed",
+        ill=cause("token-expiring", entity=ALICE),
+        polls=embedded(_renewed_token, spec=_WITH_LOGINS, settings=_as_alice, polls=2),
+    ),
+    Neighbour(
+        name="a token that was replaced",
+        fault="token-expiring",
+        how="a program makes a new token each day and lets the last one end, which it does in an hour",
+        decides="there is no new one",
+        ill=cause("token-expiring", entity=ALICE),
+        polls=embedded(_replaced_token, spec=_WITH_LOGINS, settings=_as_alice, polls=2),
+    ),
+    Neighbour(
+        name="a token of a shift",
+        fault="token-expiring",
+        how="a token is made for eight hours, and can't be renewed beyond; three are left",
+        decides="one is left",
+        ill=cause("token-expiring", entity=ALICE),
+        polls=embedded(_token_of_a_shift, spec=_WITH_LOGINS, settings=_as_alice, polls=2),
     ),
 )

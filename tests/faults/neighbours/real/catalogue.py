@@ -21,5 +21,9 @@ CHOSEN = ("a mirror's commits", "every replica has to be in sync", "a group that
 NOT_MADE = {
     "observers": "brokers of Apache Kafka refuse the key that says so",
     "a controller that hands over": "the laboratory's controllers are brokers: the leader would not answer either",
+    **dict.fromkeys(
+        ("a token that is renewed", "a token that was replaced", "a token of a shift"),
+        "the laboratory's brokers have no secret for tokens",
+    ),
 }
 """Neighbours that real brokers, or those of the laboratory, can't be, and why."""
