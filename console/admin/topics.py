@@ -134,7 +134,8 @@ def topic_listing(response: Any) -> TopicListing:
     once = shared.setdefault
     for topic in response.topics:
         if topic.error_code and not topic.partitions:
-            failures[topic.name or uuid_text(topic.topic_id)] = failure(topic.error_code)
+            id_ = uuid_text(topic.topic_id) if getattr(topic, "topic_id", None) is not None else ""
+            failures[topic.name or id_] = failure(topic.error_code)
             continue
         partitions = []
         for p in topic.partitions:

@@ -198,7 +198,7 @@ def _newer_carried(tool: GroupTool, given: argparse.Namespace, action: str) -> C
     if action == DELETE or (action == DELETE_OFFSETS and tool is STREAMS):
         from console.cli.kafka_tools.group_deletion import delete_groups, delete_offsets
 
-        return partial(delete_groups, tool=tool) if action == DELETE else delete_offsets
+        return partial(delete_groups if action == DELETE else delete_offsets, tool=tool)
     from console.cli.kafka_tools import newer_group_command
 
     if action == DELETE_OFFSETS:

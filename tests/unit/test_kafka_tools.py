@@ -132,7 +132,7 @@ def test_what_is_no_time(text: str) -> None:
 
 def test_topics_and_partitions() -> None:
     assert topic_arguments(["a", "b:1,0", "c:2:"]) == (("a",), (("b", 1), ("b", 0), ("c", 2)))
-    for text in ("a:", "a:1:2", "a:x", "a:1,,2"):
+    for text in ("a:", "a:1:2", "a:x", "a:1,,2", "", ":0"):
         with pytest.raises(OptionsError):
             topic_arguments([text])
 

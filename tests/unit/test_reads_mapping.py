@@ -4,6 +4,7 @@ codes of newer brokers, and garbage."""
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace as Answer
@@ -123,6 +124,7 @@ def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
             topic("b", partition(2, 1)),
             topic("denied", code=29),
             topic(None, code=100),
+            replace(topic("", code=17), topic_id=None),
             topic("odd", partition(0, 1), code=5),
         )
     )
@@ -136,6 +138,7 @@ def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
     assert {name: failure.name for name, failure in listing.failures.items()} == {
         "denied": "TOPIC_AUTHORIZATION_FAILED",
         "gAAAAAAAAAAAAAAAAAAABQ": "UNKNOWN_TOPIC_ID",
+        "": "INVALID_TOPIC_EXCEPTION",
     }
     assert leaders(a, None) == (2, 3)
     assert leaders(a, 5) == (2, 5)

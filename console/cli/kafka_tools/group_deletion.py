@@ -101,13 +101,16 @@ async def _position(client: Client, name: str) -> GroupPosition:
     return await client.run(group_position, name)
 
 
-async def delete_offsets(command: Running, client: Client, _context: Context) -> int | Change:
+async def delete_offsets(
+    command: Running, client: Client, _context: Context, tool: GroupTool = CONSUMERS
+) -> int | Change:
     """Delete a group's offsets of topics, or of some partitions."""
     from console.admin.topics import describe_topics
 
     name = command.given.group[-1]
     topics, places = topic_arguments(command.given.topic)
     if not command.is_kafka:
+        await _check_kinds(client, [name], tool)
         texts = [f"delete group {quote(name)} topic {quote(topic)}" for topic in topics]
         texts += [f"delete group {quote(name)} topic {quote(t)} partition {number}" for t, number in places]
         return Change(tuple(texts), ask=True)
@@ -117,7 +120,7 @@ async def delete_offsets(command: Running, client: Client, _context: Context) ->
     for topic in topics:
         found = known.get(topic)
         problems |= {(topic, -1): _NO_TOPIC} if found is None else {(topic, p.number): None for p in found.partitions}
-    if position.group is None:
+    if position.group is None or SHARE.knows(position.group):  # of which OffsetDelete knows nothing
         return _show_offsets(command, name, dict.fromkeys(problems, _NO_GROUP), whole=_NO_GROUP)
     mine = [place for place in problems if place in position.committed]
     if mine:

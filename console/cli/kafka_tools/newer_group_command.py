@@ -89,16 +89,19 @@ async def _described(
 
 
 async def _share_place(client: Client, name: str, position: GroupPosition) -> GroupAt:
-    """Read its lag, and the other partitions of its topics: the tool shows those that it has not begun to read, too."""
+    """Read its lag, and the other partitions of its topics: the tool shows those that it has not begun to read, too.
+    Of a group that has begun none its topics are those that its members have."""
     from console.admin.groups import group_lag
     from console.admin.partitions import log_ranges
     from console.admin.topics import describe_topics
 
     assert position.group is not None
-    if not position.committed:
+    assigned = {topic for member in position.group.members or () for topic, _ in member.assignment}
+    topics = sorted({topic for topic, _ in position.committed} | assigned)
+    if not topics:
         return GroupAt(position.group, position.committed)
     lag = await client.run(group_lag, name)
-    known = await client.run(describe_topics, sorted({topic for topic, _ in position.committed}))
+    known = await client.run(describe_topics, topics)
     places = [(topic.name, each.number) for topic in known.topics.values() for each in topic.partitions]
     logs, _ = await client.run(log_ranges, places)
     lags = {(at.topic, at.partition): at.lag for at in lag.partitions if at.lag >= 0}

@@ -58,10 +58,10 @@ def _share_remark(group: Group) -> tuple[str, ...]:
 def share_offsets(at: GroupAt, *, verbose: bool) -> Lines:
     """Return the lines of --describe of a share group: its start offsets."""
     name = safe(at.group.name)
-    if not at.committed:
+    if not (at.committed or at.starts):
         return Lines((f"\nShare group '{name}' has no offset information.",))
     header = ["GROUP", "TOPIC", "PARTITION", *(["LEADER-EPOCH"] if verbose else []), "START-OFFSET", "LAG"]
-    widths = [widest(15, [name]), widest(15, (safe(topic) for topic, _ in at.committed)), 10, 13]
+    widths = [widest(15, [name]), widest(15, (safe(topic) for topic, _ in (*at.committed, *at.starts))), 10, 13]
     rows = []
     for topic, number in sorted(at.committed.keys() | at.starts.keys()):
         offset = at.committed.get((topic, number))

@@ -131,7 +131,7 @@ async def _new_offsets(
     failed = False
     for name in names:
         try:
-            position, wanted = await _wanted(client, asked, name, tool, all_topics=command.given.all_topics)
+            position, wanted = await _wanted(client, asked, name, tool, all_topics=_means_all(command, tool))
         except NotReset as error:
             command.lines(("", f"Error: {error}"))
             found[name], failed = {}, True
@@ -143,6 +143,11 @@ async def _new_offsets(
         found[name] = wanted.offsets
         before[name] = {place: each.offset for place, each in position.committed.items()}
     return NewOffsets(found, before, failed)
+
+
+def _means_all(command: Running, tool: GroupTool) -> bool:
+    """Return whether all topics of a group are meant: beside --topic too, but not for kafka-share-groups."""
+    return bool(command.given.all_topics and not (tool is SHARE and command.given.topic))
 
 
 async def _reset(command: Running, new: NewOffsets, tool: GroupTool, changed: Changed) -> int:

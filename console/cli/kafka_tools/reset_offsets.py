@@ -138,6 +138,8 @@ def topic_arguments(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Place,
     topics: list[str] = []
     places: list[Place] = []
     for text in texts:
+        if not text.partition(":")[0]:
+            raise OptionsError(f"Invalid topic arg '{text}', expected topic name and partitions")
         if ":" not in text:
             topics.append(text)
             continue
