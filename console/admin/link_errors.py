@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.admin.errors import Disconnected, RequestTimedOut, UnknownBroker, Unreachable
 from console.admin.settings import Address, show_address
-from console.model.failure import WRONG_BROKER, Failure
+from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.identity import Node
 
 if TYPE_CHECKING:
@@ -151,4 +151,4 @@ def of_another_cluster(address: Address, found: str | None, expected: str | None
     where = show_address(address)
     answers = f"cluster {found}" if found else "a server without an id"
     message = f"{answers} answers at {where}, an address of cluster {expected}"
-    return Failure("WRONG_CLUSTER", message, "It was not sent. Find out which cluster this address leads to.")
+    return Failure(WRONG_CLUSTER, message, "It was not sent. Find out which cluster this address leads to.")

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
+from console.language.sensitive import seems_sensitive
 from console.language.statements import Assign, Entity, Key, Name, Subject
 from console.language.tokenizer import Span
 from console.model.codes import BROKER, ConfigType
@@ -126,11 +127,16 @@ class Staging(Struct, frozen=True):
         Raises:
             CommandError: a value that the key can't have, or a secret that is written out.
         """
-        from console.language.vocabulary import is_sensitive
+        from console.language.vocabulary import config_problems, is_sensitive
         from console.plan.values import parse_value
+        from console.present.failures import failure_text
 
         key = assign.key.name
         if is_sensitive(target, key, entry):
+            unread = config_problems(self.snapshot, target) if entry is None and not seems_sensitive(key) else ()
+            if unread:
+                message = f"whether {clean(key, 80)} is a secret is not known: {failure_text(unread[0].failure)}"
+                raise CommandError(message, "", assign.key.span)
             if isinstance(assign.value, str):
                 hint = f"write {quote_beside_equals(key)}=@FILE, or {quote_beside_equals(key)}=? to be asked, hidden"
                 message = f"{clean(key, 80)} is sensitive: its value is never written out"

@@ -6,8 +6,8 @@ import re
 
 from msgspec import Struct
 
-WRONG_BROKER = "WRONG_BROKER"
-"""The name of the failure of a request that another broker got than the one that was meant."""
+WRONG_BROKER, WRONG_CLUSTER = "WRONG_BROKER", "WRONG_CLUSTER"
+"""The failures of a request that another broker got than the one that was meant, and one of another cluster."""
 
 
 class Failure(Struct, frozen=True):

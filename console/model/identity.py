@@ -6,7 +6,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 from uuid import UUID
 
-from console.model.failure import Failure
+from console.model.failure import WRONG_CLUSTER, Failure
 
 
 class Node(NamedTuple):
@@ -26,7 +26,7 @@ def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure |
     if same_cluster(wanted, cluster_id):
         return None
     message = f"context {context} is for cluster {wanted}, but {_who(cluster_id)} answered"
-    return Failure("WRONG_CLUSTER", message, "Check bootstrap.servers of the context, or correct its cluster_id.")
+    return Failure(WRONG_CLUSTER, message, "Check bootstrap.servers of the context, or correct its cluster_id.")
 
 
 def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
@@ -41,7 +41,7 @@ def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | 
         "Find out which cluster these addresses lead to. To work on this one, start kac again: what was read and "
         "staged is of the other."
     )
-    return Failure("WRONG_CLUSTER", f"{_who(cluster_id)} answered at the addresses of {known}", remedy)
+    return Failure(WRONG_CLUSTER, f"{_who(cluster_id)} answered at the addresses of {known}", remedy)
 
 
 def _who(cluster_id: str | None) -> str:

@@ -108,6 +108,21 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac,
     assert "advertised by broker 3; the bootstrap answered" in out + err
 
 
+def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: Kac) -> None:
+    """Whatever is asked of the broker is refused before it is sent, and that is named."""
+    with run_in_thread(ClusterSpec(brokers=1)) as other:
+        port = port_of(other, 1)
+        moved = lambda one: one.state.put_broker(replace(one.state.brokers[3], port=port))  # noqa: E731
+        cluster.call(moved)
+        code, out, _ = kac("triage", "--for", "0s", "--output", "json")
+        (cause,) = [each for each in json.loads(out)["causes"] if each["severity"] != "info"]
+        assert (code, cause["cause"], cause["subject"]["broker"]) == (4, "address-of-another", 3)
+        assert other.call(lambda one: one.state.cluster_id) in cause["evidence"][0]["fact"]
+        code, out, err = kac("run", "-e", "set broker 3 log.cleaner.threads=2; apply --yes")
+        assert code == 1
+        assert "whether log.cleaner.threads is a secret is not known: WRONG_CLUSTER" in out + err
+
+
 def test_nobody_at_the_address(cluster: ThreadedCluster, kac: Kac) -> None:
     (port,) = free_ports(1)
     advertise(cluster, 3, port)

@@ -37,7 +37,7 @@ from console.model.cluster import (
 from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
-from console.model.failure import WRONG_BROKER, Failure
+from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.metadata_views import Views, views_after
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
@@ -397,8 +397,8 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
 
 
-def answered_by_another(snapshot: Snapshot) -> Snapshot:
-    why = Failure(WRONG_BROKER, "broker 1 answers at the address that is advertised by broker 3", "")
+def answered_by_another(snapshot: Snapshot, name: str = WRONG_BROKER) -> Snapshot:
+    why = Failure(name, "broker 1 answers at the address that is advertised by broker 3", "")
     return with_failures(snapshot, "configs", [("broker 3", why)])
 
 
@@ -442,6 +442,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ),
     ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
     ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
+    (
+        "address-of-another",
+        Subject(broker=3, listener="127.0.0.1:9003"),
+        lambda s, _: answered_by_another(s, WRONG_CLUSTER),
+        {},
+    ),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
     (
         "acl-without-type",

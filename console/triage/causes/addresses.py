@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.model.failure import WRONG_BROKER
+from console.model.failure import WRONG_BROKER, WRONG_CLUSTER
 from console.model.nodes import address_of, shared_addresses
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
+_ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another cluster"}
 _NEXT = (Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
 
 
@@ -31,14 +32,15 @@ def _answers_of_another(observations: Observations) -> Iterator[Claim]:
     met: set[int] = set()
     for failed in snapshot.failures:  # of whatever that broker was to say
         broker = places.get(failed.entity)
-        if failed.failure.name != WRONG_BROKER or broker is None or broker.id in shared | met:
+        who = _ANSWERS.get(failed.failure.name)
+        if who is None or broker is None or broker.id in shared | met:
             continue
         met.add(broker.id)
         address = address_of(broker)
         yield _claim(
             broker.id,
             address,
-            f"another broker answers at {address}, which broker {broker.id} advertises",
+            f"{who} answers at {address}, which broker {broker.id} advertises",
             Evidence(failed.failure.message, "DescribeConfigs"),
         )
 
