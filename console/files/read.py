@@ -18,7 +18,8 @@ from console.operations.goals import Reassign
 class Read:
     """What files want. places: file and line of entities (key ``""``) and of their keys.
 
-    partial: entities of which the file names some keys, and says nothing of the others. reassign: what a file of
+    partial: entities of which the file names some keys, and says nothing of the others. alone: entities of
+    which nothing is wanted, and which are not removed either. reassign: what a file of
     kafka-reassign-partitions wants, and its place. notes: what is left out, and why; it keeps nothing from being done.
     clusters: by the name that a file has for its cluster, what such files want; the rest is for any cluster. cluster:
     that name, of what is wanted of one cluster (`for_cluster`).
@@ -30,6 +31,7 @@ class Read:
     acls: dict[Acl, None] = field(default_factory=dict)
     places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
     partial: set[Target] = field(default_factory=set)
+    alone: set[Target] = field(default_factory=set)
     reassign: tuple[Reassign, str, int] | None = None
     notes: list[FileProblem] = field(default_factory=list)
     clusters: dict[str, Read] = field(default_factory=dict)
@@ -38,7 +40,14 @@ class Read:
     @property
     def wanted(self) -> Wanted:
         """The wanted state."""
-        return Wanted(self.topics, self.configs, self.quotas, frozenset(self.acls), frozenset(self.partial))
+        return Wanted(
+            self.topics,
+            self.configs,
+            self.quotas,
+            frozenset(self.acls),
+            frozenset(self.partial),
+            frozenset(self.alone),
+        )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
         """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` for what no file
@@ -113,6 +122,7 @@ def for_cluster(read: Read, given: str | None) -> Read:
         {**read.acls, **part.acls},
         {**read.places, **part.places},
         read.partial | part.partial,
+        read.alone | part.alone,
         read.reassign,
         [*read.notes, *part.notes, *others],
         cluster=name,

@@ -16,6 +16,7 @@ from console.language.quoting import quote_beside_equals
 from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
@@ -171,7 +172,9 @@ def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
     now = wanted_of(snapshot)
     match prune.kind:
         case "topics":
-            yield from (DeleteTopic(name) for name in now.topics if _goes(name, prune) and name not in wanted.topics)
+            alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
+            stay = alone | wanted.topics.keys()
+            yield from (DeleteTopic(name) for name in now.topics if name not in stay and _goes(name, prune))
         case "configs":
             for resource, values in now.configs.items():
                 name = DEFAULT if resource.is_cluster_default else resource.name
@@ -179,11 +182,14 @@ def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
                     yield from (UnsetConfig(resource, key) for key in values)
         case "quotas":
             for entity, limits in now.quotas.items():
-                if entity not in wanted.quotas and _goes(quota_entity(entity), prune):
+                if entity not in wanted.quotas and entity not in wanted.alone and _goes(quota_entity(entity), prune):
                     yield from (UnsetQuota(entity, key) for key in limits)
         case "acls":
             gone = now.acls - wanted.acls
-            yield from (RemoveAcl(acl) for acl in sorted(gone) if _goes(acl.principal, prune))
+            users = {f"User:{target[0].name}" for target in wanted.alone if isinstance(target, QuotaEntity)}
+            yield from (
+                RemoveAcl(acl) for acl in sorted(gone) if acl.principal not in users and _goes(acl.principal, prune)
+            )
 
 
 def _goes(name: str, prune: Prune) -> bool:

@@ -52,7 +52,7 @@ class WantedTopic(Struct, frozen=True):
 class Wanted(Struct, frozen=True):
     """A wanted state. configs: brokers, groups and other resources with a section, with all overrides of each that is
     listed; quotas: all limits of each entity that is listed. partial: entities of which only some keys are listed: the
-    others may be anything.
+    others may be anything. alone: topics and users that are left as they are, whatever is pruned.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -60,6 +60,7 @@ class Wanted(Struct, frozen=True):
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
+    alone: frozenset[Target] = frozenset()
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -70,6 +71,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
         {} if "quotas" in parts else wanted.quotas,
         frozenset() if "acls" in parts else wanted.acls,
         wanted.partial,
+        wanted.alone,
     )
 
 

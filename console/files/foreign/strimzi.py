@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from console.files.foreign_form import AclWords, DocumentForm, acl_of, config_value, count, shown, tried
 from console.files.read import Read
-from console.files.wanted import Wanted, WantedTopic
+from console.files.wanted import Value, Wanted, WantedTopic
 from console.files.writing import key_text, number_text, quoted
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from console.model.changes import Target
 from console.model.config import topic_resource
 from console.model.numbers import has_number_form
 from console.model.quota import USER, QuotaEntity
@@ -31,10 +32,12 @@ from widgets.cells import clean
 
 GROUP = "kafka.strimzi.io"
 CLUSTER_LABEL = "strimzi.io/cluster"
+_TOPIC, _USER = "KafkaTopic", "KafkaUser"
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
 _VERSION = f"{GROUP}/v1"
 """The version that is written: releases since 0.49 read it, and those since 1.0 no other."""
-_LEFT_ALONE = {"strimzi.io/managed": "false", "strimzi.io/pause-reconciliation": "true"}
+_MANAGED = "strimzi.io/managed"
+_LEFT_ALONE = {_MANAGED: "false", "strimzi.io/pause-reconciliation": "true"}
 """Annotations by which the operators leave a resource alone."""
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
@@ -107,12 +110,13 @@ def _resource(node: Node, read: Read, problems: list[FileProblem]) -> None:
     if "name" not in metadata:
         parts["metadata"].fail("name is missing", "add it")
     name = shown(metadata["name"])
-    if why := _why_left_alone(metadata):
-        read.notes.append(node.problem(f"{kind} {name} is left out", why))
-        return
     labels = _texts_of(metadata, "labels")
     part = read.of_cluster(shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
     spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
+    if why := _why_left_alone(metadata):
+        read.notes.append(node.problem(f"{kind} {name} is left out", why))
+        part.alone.update(_of_topic(name, spec) if kind == _TOPIC else _of_user(name))
+        return
     _KINDS[kind](name, node, spec, part, read, problems)
 
 
@@ -125,6 +129,16 @@ def _why_left_alone(metadata: Mapping[str, Node]) -> str:
         if key in annotations and annotations[key].text().lower() == value:
             return f"it has {key}: {value}"
     return ""
+
+
+def _of_topic(name: str, spec: Node | None) -> list[Target]:
+    found = spec.named() if spec is not None else {}
+    return [topic_resource(shown(found["topicName"]) if "topicName" in found else name)]
+
+
+def _of_user(name: str) -> list[Target]:
+    """Return both users that a resource may be of: its operator looks after either."""
+    return [QuotaEntity.of({USER: user}) for user in (name, f"{_CN}{name}")]
 
 
 def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
@@ -169,7 +183,7 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         _limits(found["quotas"], user, part, problems)
 
 
-_KINDS = {"KafkaTopic": _topic, "KafkaUser": _user}
+_KINDS = {_TOPIC: _topic, _USER: _user}
 
 
 def _logs_in(node: Node) -> str:
@@ -303,20 +317,25 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
         if not topic or not topic.isprintable():
             left_out.append(f"topic {names.spoken(topic)}: its name has a character that does not show itself")
             continue
-        wanted = topics[topic]
-        if wanted.configs is None:
-            # An operator takes away what a topic's resource does not list.
-            left_out.append(f"topic {clean(topic)}: its configs are not known")
-            continue
-        if odd := [key for key, value in wanted.configs.items() if not _shows(key, value)]:
-            left_out.append(f"topic {clean(topic)}: {clean(odd[0])} is secret, or does not show itself")
-            continue
-        name = _name_for(topic, taken)
+        wanted, name = topics[topic], _name_for(topic, taken)
         spec = [f"  topicName: {quoted(topic)}"] if name != topic else []
         counts = {"partitions": wanted.partitions, "replicas": wanted.replication}
         spec += [f"  {key}: {value}" for key, value in counts.items() if value is not None]
-        values = [f"    {key_text(key)}: {quoted(str(value))}" for key, value in sorted(wanted.configs.items())]
-        yield _document("KafkaTopic", name, label, [*spec, "  config:", *values] if values else [*spec, "  config: {}"])
+        if why := _why_not_said(wanted.configs):
+            # An operator takes away what a topic's resource does not list, unless it leaves the topic alone.
+            left_out.append(f"configs of topic {clean(topic)}: {why}: {_MANAGED}: false")
+            yield _document(_TOPIC, name, label, spec, is_managed=False)
+            continue
+        values = [f"    {key_text(key)}: {quoted(str(value))}" for key, value in sorted((wanted.configs or {}).items())]
+        yield _document(_TOPIC, name, label, [*spec, "  config:", *values] if values else [*spec, "  config: {}"])
+
+
+def _why_not_said(configs: Mapping[str, Value] | None) -> str:
+    """Return why a topic's configs can't be written; ``""`` if they can."""
+    if configs is None:
+        return "they are not known"
+    odd = next((key for key, value in configs.items() if not _shows(key, value)), None)
+    return "" if odd is None else f"{clean(odd)} is secret, or does not show itself"
 
 
 def _shows(key: str, value: object) -> bool:
@@ -383,11 +402,12 @@ def _user_document(
     if limits:
         words = {word: key for word, key in _QUOTAS.items() if key in limits}
         spec += ["  quotas:", *(f"    {word}: {number_text(limits[key])}" for word, key in words.items())]
-    return _document("KafkaUser", name, label, spec)
+    return _document(_USER, name, label, spec)
 
 
-def _document(kind: str, name: str, label: str | None, spec: list[str]) -> list[str]:
+def _document(kind: str, name: str, label: str | None, spec: list[str], *, is_managed: bool = True) -> list[str]:
     labels = [] if label is None else ["  labels:", f"    {CLUSTER_LABEL}: {quoted(label)}"]
+    labels += [] if is_managed else ["  annotations:", f'    {_MANAGED}: "false"']
     head = ["---", f"apiVersion: {_VERSION}", f"kind: {kind}", "metadata:", f"  name: {key_text(name)}", *labels]
     return [*head, "spec:", *spec] if spec else [*head, "spec: {}"]
 

@@ -67,6 +67,27 @@ def test_what_a_form_does_not_say_stays(kac: Kac, cluster: ThreadedCluster, tmp_
     assert re.search(r"segment\.ms +unset +600000", told), told
 
 
+def test_what_operators_leave_alone_is_not_pruned(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
+    """A topic, and limits and ACLs of a user: whose files say that nobody is to touch them now."""
+    entity = QuotaEntity.of({"user": "CN=billing"})
+    cluster.call(lambda one: one.state.alter_quota(entity, {"producer_byte_rate": 5.0}))
+    added = kac(
+        "run", "-e", "allow User:CN=billing READ on topic x; apply --yes --accept acl-matches-nothing,first-acl"
+    )
+    assert added.code == 0, added.complaints
+    prune = ("--prune", f"topics={ORDERS}", "--prune", "quotas=user CN=billing", "--prune", "acls=User:CN=billing")
+    theirs = f"{TOPIC.replace('shop.Orders', ORDERS)}---\n{USER}"
+    paused = theirs.replace("  labels:", '  annotations: {strimzi.io/pause-reconciliation: "true"}\n  labels:')
+    told = kac("diff", "-f", written(tmp_path, paused), *prune, "--exit-code")
+    assert (told.code, told.out) == (0, "no changes\n"), told
+    other = written(tmp_path, paused.replace("billing", "another").replace(ORDERS, "another"))
+    told = kac("diff", "-f", other, *prune, "--exit-code")
+    assert told.code == 3
+    assert told.out.count("delete") == 1, told.out
+    assert told.out.count("remove") == 1, told.out
+    assert told.out.count("unset") == 1, told.out
+
+
 def test_the_cluster_is_that_of_the_label(
     cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,8 +136,10 @@ def test_configs_that_can_not_be_read_are_not_written_as_none(kac: Kac, cluster:
     cluster.call(lambda one: one.faults.add(fault))
     done = kac("export", "--as", "strimzi")
     assert done.code == 1
-    assert f"name: {ORDERS}\n" not in done.out
-    assert f"# left out: topic {ORDERS}: its configs are not known\n" in done.out
+    (orders,) = (each for each in done.out.split("---\n") if f"name: {ORDERS}\n" in each)
+    assert 'strimzi.io/managed: "false"' in orders
+    assert "config:" not in orders
+    assert f"# left out: configs of topic {ORDERS}: they are not known: strimzi.io/managed: false\n" in done.out
     assert done.out.count("  config:") > 0
 
 

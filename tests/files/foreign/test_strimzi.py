@@ -165,7 +165,13 @@ def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: 
         f"file:1: KafkaTopic shop-orders is left out; {why}",
         f"file:19: KafkaUser billing is left out; {why}",
     ]
-    assert wanted(tmp_path, theirs).is_empty
+    read = wanted(tmp_path, theirs)
+    assert read.is_empty
+    assert read.alone == {
+        topic_resource("shop.Orders"),
+        QuotaEntity.of({"user": "billing"}),
+        QuotaEntity.of({"user": "CN=billing"}),
+    }
     unset = theirs.replace('"false"', '"true"').replace('pause-reconciliation: "true"', 'pause-reconciliation: "false"')
     assert wanted(tmp_path, unset.replace("deletionTimestamp", "creationTimestamp")).topics.keys() == {"shop.Orders"}
     assert wanted(tmp_path, TOPIC.replace("  labels:", "  annotations:\n  labels:")).topics
@@ -379,8 +385,10 @@ def test_who_has_a_password_keeps_one() -> None:
 
 
 @pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
-def test_a_topic_whose_configs_can_not_be_said_is_left_out(configs: Mapping[str, Value] | None) -> None:
-    """An operator takes all away that its resource does not list."""
+def test_a_topic_whose_configs_can_not_be_said_is_left_alone(configs: Mapping[str, Value] | None) -> None:
+    """An operator takes all away that its resource does not list, and --prune the topic without one."""
     written = strimzi_text(Wanted({"orders": WantedTopic(3, 1, configs)}), "", None)
-    assert "kind: KafkaTopic" not in written.text
-    assert [each.partition(":")[0] for each in written.left_out] == ["topic orders"]
+    assert '  annotations:\n    strimzi.io/managed: "false"\nspec:\n  partitions: 3\n' in written.text
+    assert [each.partition(":")[0] for each in written.left_out] == ["configs of topic orders"]
+    back = read_back(written.text)
+    assert (back.is_empty, back.alone) == (True, {topic_resource("orders")})
