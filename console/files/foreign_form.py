@@ -117,8 +117,7 @@ def config_value(node: Node) -> str:
     if isinstance(node.data, Plain) and _OTHER_NUMBER.fullmatch(node.data):
         node.fail(f"YAML may take {node.data[:40]} for another number", "write decimal digits, or put it in quotes")
     text = node.text()
-    unit = unit_of(str(node.path[-1]))
-    if unit is not Unit.NONE and has_unit(text.strip()):
+    if has_unit(text.strip()) and (unit := unit_of(str(node.path[-1]))) is not Unit.NONE:
         node.fail(f"{text[:40]!r} has a unit, and Kafka reads none", f"write digits, in {unit.plural}")
     if text and not text.isprintable():
         node.fail("the value has a character that does not show itself", "write it without control characters")
