@@ -517,7 +517,11 @@ def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], 
         complain(
             f"note: {label} can't be a label in Kubernetes: without {CLUSTER_LABEL} no operator takes them; --label"
         )
-    by_password = {user for user, found in known.scram.items() if any(each.mechanism == by_scram_512 for each in found)}
+    by_password = None
+    if "scram" in known.read_at:
+        by_password = {
+            user for user, found in known.scram.items() if by_scram_512 in (each.mechanism for each in found)
+        }
     written = strimzi_text(wanted, title, label if is_label(label) else None, unread, by_password)
     for line in (*(f"left out: {each}" for each in written.left_out), *written.to_do):
         complain(f"note: {line}")

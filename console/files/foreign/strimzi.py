@@ -284,7 +284,7 @@ def is_label(text: str) -> bool:
 
 
 def strimzi_text(
-    wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = (), by_password: Collection[str] = ()
+    wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = (), by_password: Collection[str] | None = ()
 ) -> Written:
     """Return a wanted state as Strimzi's resources. What is read back from them differs in nothing that they can say.
 
@@ -292,12 +292,15 @@ def strimzi_text(
         title: a comment on the first line.
         label: the value of the label `CLUSTER_LABEL`; None for none.
         unread: parts that were not read as a whole; they are named in comments.
-        by_password: users with a SCRAM-SHA-512 credential.
+        by_password: users with a SCRAM-SHA-512 credential; None where they are not known.
     """
     left_out: list[str] = []
     to_do: list[str] = []
-    topics = _topics(wanted.topics, label, left_out)
-    documents = [*topics, *_users(wanted, label, by_password, left_out, to_do)] or [_NOTHING]
+    topics = list(_topics(wanted.topics, label, left_out))
+    users = list(_users(wanted, label, by_password or (), left_out, to_do))
+    if users and by_password is None:
+        to_do.append("who has a password is not known: one without authentication in its KafkaUser loses it")
+    documents = topics + users or [_NOTHING]
     if wanted.configs:
         kinds = sorted({resource.type.entity.spoken for resource in wanted.configs})
         left_out.append(f"configs of {', '.join(kinds)}: Strimzi has no resource for them")

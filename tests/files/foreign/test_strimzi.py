@@ -382,6 +382,9 @@ def test_who_has_a_password_keeps_one() -> None:
         "user alice gets a new password, unless there is a Secret alice with its own as password",
     )
     assert all(f"# {line}\n" in written.text for line in written.to_do)
+    (unknown,) = strimzi_text(Wanted(quotas=limits), "", None, (), None).to_do
+    assert unknown.startswith("who has a password is not known: ")
+    assert strimzi_text(Wanted(), "", None, (), None).to_do == ()
 
 
 @pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
