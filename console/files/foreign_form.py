@@ -63,6 +63,15 @@ def fields(text: str, before: str, separators: Sequence[str], after: str) -> tup
     return rest, *reversed(found)
 
 
+def given(node: Node) -> dict[str, Node]:
+    """Return the values of a mapping that has any: a key with all below it commented out is as one that is missing.
+
+    Raises:
+        FileProblem: it is no mapping.
+    """
+    return {key: each for key, each in node.named().items() if not each.is_null}
+
+
 def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node | None) -> Found | None:
     """Return what a function reads of a value; None where there is none, or after its FileProblem was added to
     `problems`.

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from console.files.foreign_form import AclWords, DocumentForm, acl_of, config_value, count, shown, tried
+from console.files.foreign_form import AclWords, DocumentForm, acl_of, config_value, count, given, shown, tried
 from console.files.read import Read
 from console.files.wanted import Value, Wanted, WantedTopic
 from console.files.writing import key_text, number_text, quoted
@@ -106,7 +106,7 @@ def _resource(node: Node, read: Read, problems: list[FileProblem]) -> None:
     problems += node.unknown(_TOP)
     if "metadata" not in parts:
         node.fail("metadata is missing", "add it, with a name")
-    metadata = parts["metadata"].named()
+    metadata = given(parts["metadata"])
     if "name" not in metadata:
         parts["metadata"].fail("name is missing", "add it")
     name = shown(metadata["name"])
@@ -132,7 +132,7 @@ def _why_left_alone(metadata: Mapping[str, Node]) -> str:
 
 
 def _of_topic(name: str, spec: Node | None) -> list[Target]:
-    found = spec.named() if spec is not None else {}
+    found = given(spec) if spec is not None else {}
     return [topic_resource(shown(found["topicName"]) if "topicName" in found else name)]
 
 
@@ -142,12 +142,12 @@ def _of_user(name: str) -> list[Target]:
 
 
 def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
-    """Return labels or annotations; there may be none, or a null."""
-    return metadata[name].named() if name in metadata and not metadata[name].is_null else {}
+    """Return labels or annotations; there may be none."""
+    return metadata[name].named() if name in metadata else {}
 
 
 def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, problems: list[FileProblem]) -> None:
-    found = spec.named() if spec is not None else {}
+    found = given(spec) if spec is not None else {}
     if spec is not None:
         problems += spec.unknown(("topicName", "partitions", "replicas", "config"))
     topic = shown(found["topicName"]) if "topicName" in found else name
@@ -167,7 +167,7 @@ def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, pr
 def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, problems: list[FileProblem]) -> None:
     if spec is None:
         node.fail("spec is missing", "add it")
-    found = spec.named()
+    found = given(spec)
     problems += spec.unknown(("authentication", "authorization", "quotas", "template"))
     how = tried(problems, _logs_in, found.get("authentication"))
     if how == _BY_PASSWORD:
@@ -231,7 +231,7 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
 
 
 def _limits(node: Node, user: str, part: Read, problems: list[FileProblem]) -> None:
-    found = node.named()
+    found = given(node)
     problems += node.unknown(_QUOTAS)
     entity = QuotaEntity.of({USER: user})
     problems += part.begin(entity, f"the quota of user {user}", node.document.source, node.document.line(node.path))

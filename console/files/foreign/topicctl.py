@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from console.files.foreign_form import DocumentForm, config_value, count, shown, tried
+from console.files.foreign_form import DocumentForm, config_value, count, given, shown, tried
 from console.files.read import Read
 from console.files.wanted import WantedTopic
 from console.model.config import topic_resource
@@ -44,7 +44,7 @@ FORM = DocumentForm("topicctl's topics", _owns, _take)
 def _topic(root: Node, read: Read, problems: list[FileProblem]) -> None:
     document = root.document
     parts = root.named()
-    meta, spec = parts["meta"].named(), parts["spec"].named()
+    meta, spec = given(parts["meta"]), given(parts["spec"])
     for key, what in _OTHERS.items():
         if key in spec:
             read.notes.append(spec[key].problem(f"topicctl's file of {what} is left out", "its topics are read"))

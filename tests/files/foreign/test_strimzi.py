@@ -115,6 +115,23 @@ def test_a_limit_that_is_not_named_stays(tmp_path: Path) -> None:
     assert ("UnsetQuota", "consumer_byte_rate") in [(type(each).__name__, each.key) for each in whole]
 
 
+def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
+    """As Kubernetes takes it."""
+    bare = TOPIC.partition("  config:")[0]
+    empty = bare.replace("  labels:", "  annotations:\n  labels:").replace(
+        "replicas: 3", "replicas:\n  config:\n  # a: b"
+    )
+    assert wanted(tmp_path, empty).topics == {"shop.Orders": WantedTopic(6, None, None)}
+    user = USER.replace("authentication:\n    type: tls", "authentication:")
+    head, _, limits = user.partition("  authorization:")
+    no_rules = f"{head}  authorization:\n  quotas:\n    consumerByteRate:\n{limits.partition('  quotas:')[2]}"
+    read = wanted(tmp_path, no_rules)
+    assert (read.acls, set(read.quotas[QuotaEntity.of({"user": "billing"})])) == (
+        {},
+        {"producer_byte_rate", "controller_mutation_rate"},
+    )
+
+
 def test_several_documents_and_lists(tmp_path: Path) -> None:
     """Of kubectl, too, with what the cluster adds to a resource."""
     indented = "\n".join(f"    {line}" for line in TOPIC.splitlines())[4:]

@@ -79,6 +79,11 @@ def test_what_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert problems(tmp_path, TOPIC.replace(old, new))[0].startswith(said)
 
 
+def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
+    empty = TOPIC.partition("    cleanup.policy")[0].replace("    strategy: any\n", "").replace(" production", "")
+    assert wanted(tmp_path, empty).topics == {"orders": WantedTopic(9, 3, {"retention.ms": "21600000"})}
+
+
 def test_no_retention_is_none(tmp_path: Path) -> None:
     configs = wanted(tmp_path, TOPIC.replace("360", "0")).topics["orders"].configs
     assert configs is not None
