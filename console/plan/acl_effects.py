@@ -30,6 +30,7 @@ from console.model.authorizer import (
     pattern_of,
 )
 from console.model.codes import AclOperation, AclResourceType
+from console.model.numbers import plural
 from console.model.snapshot import host_ranges
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
@@ -154,7 +155,7 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
         if not others:
             yield f"nothing changes for {_list(all_)}: other ACLs decide"
     if len(own) > MOST_JUDGED:
-        yield f"{len(own) - MOST_JUDGED:,} more principals with ACLs of their own there were not looked at"
+        yield f"not looked at there: {plural(len(own) - MOST_JUDGED, 'more principal')} with ACLs of their own"
     if unjudged:
         yield f"{unjudged:,} more {_word(acl, unjudged)} with narrower ACLs were not looked at"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.model.cluster import Group, GroupOffset
+from console.model.numbers import plural
 from console.plan.edits import CommitOffset, DeleteOffset
 from console.plan.staged import Staged
 
@@ -92,6 +93,6 @@ def _by_topic(counts: Mapping[str, int], what: str) -> str:
         return ""
     largest = sorted(some, key=lambda topic: -some[topic])[:NAMED]
     named = ", ".join(f"{some[topic]:,} of {topic}" for topic in largest)
-    more = f" and {len(some) - NAMED} more topics" if len(some) > NAMED else ""
+    more = f" and {plural(len(some) - NAMED, 'more topic')}" if len(some) > NAMED else ""
     text = _records(sum(some.values()), what)
     return f"{text}: {named}{more}" if len(some) > 1 else f"{text}, of {largest[0]}"

@@ -41,7 +41,7 @@ _OTHERS = {
     "read": "read from {} more ≈",
     "behind": "lag of {} more",
     "throttled": "throttled: {} more",
-    "disk": "{} more disks",
+    "disk": "disk of {} more",
 }
 MORE = "…"
 """Key of the line that says that there are more."""

@@ -80,6 +80,19 @@ def test_a_phrase_is_seen_where_it_stands(text: str, found: list[tuple[int, str]
     assert list(unusual(text)) == found
 
 
+_COUNTED = re.compile(r"\{[^{}]+\} more [a-z]+s\b")
+
+
+def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
+    """``and 1 more topics``, where one is left out: `plural` says it."""
+    found = [
+        f"{path.relative_to(ROOT)}: {each}"
+        for path in sorted((ROOT / "console").rglob("*.py"))
+        for each in _COUNTED.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
 # -- docstrings of what speaks to brokers and keeps what was changed ---------------------------------------------------
 
 VERBS = (

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from console.language.sensitive import seems_sensitive, without_secrets
-from console.model.numbers import Data, json_text
+from console.model.numbers import Data, json_text, plural
 from console.present.text import clean
 
 ROWS, MOST_ROWS = 100, 1_000
@@ -114,7 +114,7 @@ def _cut(text: str, longest: int, beyond: int = 0) -> str:
         beyond: characters that it has besides.
     """
     more = max(0, len(text) - longest) + beyond
-    return clean(text[:longest]) + (f"… ({more:,} more characters)" if more else "")
+    return clean(text[:longest]) + (f"… ({plural(more, 'more character')})" if more else "")
 
 
 # -- secrets: brokers hide those that they know; a plug-in's, and what was typed into another key, they do not ---------

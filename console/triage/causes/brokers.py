@@ -465,7 +465,7 @@ def _metadata_behind(observations: Observations) -> Iterator[Claim]:
             evidence=given(
                 Evidence(
                     f"it has answered for {lasts:.0f} s: {place} is {shown}, while others know epoch {worst.known}"
-                    + (f"; {len(late) - 1} more partitions" if len(late) > 1 else ""),
+                    + (f"; {plural(len(late) - 1, 'more partition')}" if len(late) > 1 else ""),
                     "Metadata",
                 ),
                 Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum") if lag else None,

@@ -19,7 +19,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
-from console.model.numbers import LONG_MAX, long_number, time_of_day
+from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
@@ -108,7 +108,7 @@ def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
     known = [each for each in began if each is not None]
     since = min(known) if len(known) == len(began) else None
     stopped = [topic for topic in hit if _writes_stopped(observations, topic, since)]
-    what = f"{first} and {len(more)} more topics" if more else first
+    what = f"{first} and {plural(len(more), 'more topic')}" if more else first
     wanted = snapshot.topics[first].replication
     yield Claim(
         cause="min-isr-impossible",
