@@ -347,7 +347,11 @@ def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
     parts = wrapped(spans, width, width)
     if len(parts) <= most:
         return parts
-    rest = [span for part in parts[most - 1 :] for span in (*part, (" ", ""))]
+    rest: list[Span] = []
+    for part in parts[most - 1 :]:
+        if rest and not rest[-1][0].endswith(" "):  # a blank is left out where a part ends with it
+            rest.append((" ", ""))
+        rest += part
     return [*parts[: most - 1], rest]
 
 

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from tests.tui.stage import Stage
 from themes import ANSI
 from widgets.cells import ELLIPSIS, cell_width, clean, fit, fit_number, truncate
-from widgets.columns import GAP, MOST_BLANK, ColumnView, lay_out
+from widgets.columns import GAP, MOST_BLANK, ColumnView, fold, lay_out
 from widgets.cursor_anchor import NEIGHBOURS, find_again, hold
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, ListRows
@@ -548,6 +548,14 @@ async def test_what_does_not_fit_the_spare_lines_is_cut() -> None:
             "short",
             f"a/name/that/has/{ELLIPSIS}",
         ]
+
+
+@given(st.lists(st.text("ab,", min_size=1, max_size=6), min_size=1, max_size=12), st.integers(8, 20), st.integers(1, 4))
+def test_a_folded_text_has_its_words_and_one_blank_between_them(words: list[str], width: int, most: int) -> None:
+    *parts, rest = ("".join(text for text, _ in part) for part in fold([(" ".join(words), "")], width, most))
+    assert len(parts) < most
+    assert "  " not in rest
+    assert " ".join((*(part.rstrip() for part in parts), rest)).split() == words
 
 
 async def test_rows_that_fill_the_window_take_a_line_each() -> None:
