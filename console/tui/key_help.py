@@ -42,6 +42,8 @@ from widgets.cells import cell_width
 from widgets.columns import ColumnView
 from widgets.line_view import LineView
 
+INDENT = 14
+"""Cells before what a key does."""
 MOTIONS = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
     ("g G", "First and last line; Home and End too"),
@@ -144,7 +146,7 @@ def help_lines(
 
 
 def _help_line(sign: str, text: str, why_not: str) -> Line:
-    line: Line = [("  " + sign + " " * max(1, 12 - cell_width(sign)), "strong" if not why_not else "muted")]
+    line: Line = [("  " + sign + " " * max(1, INDENT - 2 - cell_width(sign)), "strong" if not why_not else "muted")]
     line.append((text, "muted" if why_not else ""))
     if why_not:
         line.append((f"  ({why_not})", "muted"))

@@ -12,8 +12,10 @@ from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.tui.keymap import KEYS
+from console.tui.screens import TextView
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
+from widgets.cells import cell_width
 
 ORDERS = topic_resource("orders")
 REFUSED = Failure("UNREACHABLE", "127.0.0.1:9: nothing listens there (connection refused)", "Check the port.")
@@ -194,7 +196,7 @@ async def test_panes_by_name_with_a_filter() -> None:
 
 
 async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
-    async with driven(size=(100, 60)) as it:
+    async with driven(size=(100, 70)) as it:
         await it.press("question_mark")
         await it.shows("keys: topics")
         await it.shows("Show or hide internal topics")
@@ -342,6 +344,15 @@ async def test_the_mouse_works_too() -> None:
         await it.pilot.click("#footer", offset=(it.lines[-1].index("? help"), 0))
         await it.settle()
         await it.shows("keys: quotas")
+
+
+async def test_the_help_is_read_whole_on_80_columns() -> None:
+    async with driven(size=(80, 24)) as it:
+        await it.press("question_mark")
+        await it.shows("keys: topics")
+        body = it.app.screen.query_one(TextView)
+        assert "from the baseline" in " ".join(body.text.split())
+        assert all(cell_width(line) <= 78 for line in body.text.splitlines())
 
 
 async def test_what_is_typed_goes_into_the_line_while_it_is_open_wherever_one_clicks() -> None:

@@ -14,6 +14,7 @@ from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
+from console.tui.text_lines import wrap
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
@@ -100,5 +101,5 @@ class FeaturesView(BesideView[FeatureRow]):
         return f"{row.name}={row.level}" if row is not None else ""
 
 
-def _lines(row: FeatureRow, _width: int) -> Sequence[Line]:
-    return feature_lines(row)
+def _lines(row: FeatureRow, width: int) -> Sequence[Line]:
+    return [part for line in feature_lines(row) for part in wrap(line, width, indent=2)]

@@ -17,6 +17,7 @@ from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
+from console.tui.text_lines import wrap
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
@@ -119,5 +120,5 @@ def _title(row: DelegationToken) -> str:
     return f"token {clean(row.id, 80)}"
 
 
-def _lines(row: DelegationToken, _width: int) -> list[Line]:
-    return token_lines(row)
+def _lines(row: DelegationToken, width: int) -> list[Line]:
+    return [part for line in token_lines(row) for part in wrap(line, width, indent=2)]
