@@ -16,7 +16,7 @@ from console.language.quoting import quote_beside_equals
 from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
-from console.model.quota import QuotaEntity
+from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
@@ -186,7 +186,7 @@ def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
                     yield from (UnsetQuota(entity, key) for key in limits)
         case "acls":
             gone = now.acls - wanted.acls
-            users = {f"User:{target[0].name}" for target in wanted.alone if isinstance(target, QuotaEntity)}
+            users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             yield from (
                 RemoveAcl(acl) for acl in sorted(gone) if acl.principal not in users and _goes(acl.principal, prune)
             )

@@ -12,15 +12,17 @@ from datetime import datetime
 from enum import Enum
 from math import inf
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
-from console.model.time_lag import Behind
 from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
 from console.present.text import Cell, plain
 from widgets.row_source import Column as ScreenColumn
+
+if TYPE_CHECKING:
+    from console.model.time_lag import Behind
 
 Type = Literal["text", "word", "number", "boolean", "object"]
 """The JSON type of a value; a word is a text of a fixed set, compared without regard to case."""

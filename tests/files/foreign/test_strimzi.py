@@ -383,7 +383,7 @@ def test_users_are_what_their_resources_are_called(state: Wanted, by_password: s
         is_certified = each["spec"].get("authentication") == {"type": "tls-external"}
         user = f"CN={each['metadata']['name']}" if is_certified else each["metadata"]["name"]
         assert user in {acl.principal.removeprefix("User:") for acl in state.acls} | {
-            entity[0].name for entity in state.quotas
+            entity[1] for entity in state.quotas
         }
 
 
