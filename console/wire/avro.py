@@ -1,7 +1,8 @@
 """Avro: a payload by the schema that it was written with, as JSON. Pure.
 
-fastavro decodes, and believes what a payload claims: a block of 2**60 nulls takes no byte, and a list that holds itself
-a level of C's stack for each byte. So a payload is walked through first, with bounds on values and levels.
+fastavro decodes, and believes what a payload claims: a block of 2**60 nulls takes no byte, a list that holds itself a
+level of C's stack for each byte, and the digits of a decimal time by the square of its bytes: a minute for 1 MiB, in
+which nothing else runs. So a payload is walked through first, with bounds on values, levels and decimals.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ MOST_VALUES = 250_000
 """Values of a payload, each null too."""
 DEEPEST = 60
 """Levels of a payload, and of a schema."""
+LARGEST_DECIMAL = 1_024
+"""Bytes of a number that is written in digits; a larger one stays bytes."""
+_DIGITS = 2_500
+"""More than such a number has: fastavro rounds one to its schema's precision, whatever was sent."""
 LARGEST_SCHEMA = 20_000
 """Types and fields of a schema with what it refers to."""
 
@@ -45,19 +50,20 @@ def avro_decoder(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
         raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
     named: dict[str, Any] = {}
     try:
-        parsed = [fastavro.schema.parse_schema(each, named_schemas=named) for each in documents][-1]
+        parsed = [fastavro.schema.parse_schema(_exact(each), named_schemas=named) for each in documents][-1]
         bare_named: dict[str, Any] = {}
         bare = [fastavro.schema.parse_schema(_bare(each), named_schemas=bare_named) for each in documents][-1]
     except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
         raise NotDecoded(f"it is no schema of Avro: {type(error).__name__} {error}") from None
-    return partial(_decoded, parsed, bare, bare_named)
+    return partial(_decoded, parsed, bare, named)
 
 
 def _decoded(parsed: Any, bare: Any, named: Mapping[str, Any], payload: bytes, _indexes: bytes | None = None) -> bytes:
     import fastavro
 
-    _Walk(payload, named).through(bare)
-    for schema in (parsed, bare):
+    walk = _Walk(payload, named)
+    walk.through(parsed)
+    for schema in (bare,) if walk.has_large_decimal else (parsed, bare):
         try:
             document = fastavro.schemaless_reader(BytesIO(payload), schema, None)
             return msgspec.json.encode(_plain(document))
@@ -86,6 +92,18 @@ def _size(document: Any, depth: int = 0) -> int:
     return 1 + sum(_size(each, depth + 1) for each in inner)
 
 
+def _is_decimal(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("logicalType") == "decimal"
+
+
+def _exact(document: Any) -> Any:
+    """Return a schema whose decimals in bytes are read as they were sent."""
+    if isinstance(document, dict):
+        made = {name: _exact(each) for name, each in document.items()}
+        return {**made, "precision": _DIGITS} if _is_decimal(made) and made.get("type") == "bytes" else made
+    return [_exact(each) for each in document] if isinstance(document, list) else document
+
+
 def _bare(document: Any) -> Any:
     """Return a schema without what its numbers and bytes stand for."""
     if isinstance(document, dict):
@@ -112,6 +130,7 @@ class _Walk:
         self._named = named
         self._at = 0
         self._left = MOST_VALUES
+        self.has_large_decimal = False
 
     def through(self, schema: Any) -> None:
         """Check a payload from its first byte to its last.
@@ -148,9 +167,9 @@ class _Walk:
             case "double":
                 self._skip(8)
             case "bytes" | "string":
-                self._skip(self._number())
+                self._skip(self._number(), schema)
             case "fixed":
-                self._skip(schema["size"])
+                self._skip(schema["size"], schema)
             case "enum":
                 self._choice(schema["symbols"], "symbol of an enum")
             case "array":
@@ -199,7 +218,9 @@ class _Walk:
             if shift > 63:
                 raise NotDecoded("a number in it has more than 64 bits")
 
-    def _skip(self, size: int) -> None:
+    def _skip(self, size: int, schema: Any = None) -> None:
+        if size > LARGEST_DECIMAL and _is_decimal(schema):
+            self.has_large_decimal = True
         if not 0 <= size <= len(self._payload) - self._at:
             raise NotDecoded("it is cut short")
         self._at += size

@@ -102,6 +102,20 @@ def test_a_time_outside_of_the_calendar_is_its_number() -> None:
     assert avro({"type": "long", "logicalType": "timestamp-millis"})(long(2**60), None) == b"%d" % 2**60
 
 
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
+
+
+def test_a_decimal_has_all_its_digits_until_there_are_too_many() -> None:
+    """Its digits take time by the square of its bytes, in which nothing else runs; fastavro would round them."""
+    assert avro(DECIMAL)(long(10) + b"\x7f" * 10, None) == b'"6020924670237564909320.95"'
+    most = long(1_024) + b"\x7f" * 1_024
+    assert len(avro(DECIMAL)(most, None)) > 2_400
+    more = b"\x7f" * 300_000
+    assert avro(DECIMAL)(long(len(more)) + more, None) == b'"%s"' % b64encode(more)
+    fixed = {"type": "fixed", "name": "F", "size": 2_000, "logicalType": "decimal", "precision": 5, "scale": 2}
+    assert avro(["null", fixed])(long(1) + more[:2_000], None) == b'"%s"' % b64encode(more[:2_000])
+
+
 def test_schemas_that_refer_to_others() -> None:
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     bill = {"type": "record", "name": "Bill", "fields": [{"name": "sum", "type": "shop.Money"}]}
