@@ -42,7 +42,9 @@ async def test_a_session_of_all_tools_on_real_brokers(plain_cluster: KafkaCluste
         before = await retention(client)
         data = await _session(bootstrap)
         assert await retention(client) == before
-        seen = [each for each in plain_cluster.request_log.read(since=mark) if each.api.startswith(ALTERING)]
+        logged = plain_cluster.request_log.read(since=mark)
+        # A voter that has just started tells the leader of itself.
+        seen = [each for each in logged if each.api.startswith(ALTERING) and "raft" not in each.client_id]
         # Only one request could change something, and it was to be checked alone.
         assert {each.api for each in seen} == {"INCREMENTAL_ALTER_CONFIGS"}
         assert {each.request["validateOnly"] for each in seen} == {True}
