@@ -169,7 +169,7 @@ def _brokers(options: argparse.Namespace) -> int:
     known = with_session(options, "compare", partial(read_needs, need=Needs(every=frozenset({BROKER}))))
     if isinstance(known, int):
         return known
-    ids = sorted(broker.id for broker in known.cluster.brokers)
+    ids = sorted(node.id for node in known.cluster.brokers or known.cluster.controllers)
     sets = {
         number: known.configs[broker_resource(number)] for number in ids if broker_resource(number) in known.configs
     }

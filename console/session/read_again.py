@@ -57,9 +57,10 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
 
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
-    """Return resources, and with the cluster default the brokers: those without a value of their own inherit it, and
-    show it in their own configs."""
+    """Return resources, and with the cluster default the brokers, or the controllers where these are asked: those
+    without a value of their own inherit it, and show it in their own configs."""
     wanted = dict.fromkeys(resources)
     if any(resource.is_cluster_default for resource in wanted):
-        wanted |= dict.fromkeys(broker_resource(broker.id) for broker in known.cluster.brokers)
+        nodes = known.cluster.brokers or known.cluster.controllers
+        wanted |= dict.fromkeys(broker_resource(node.id) for node in nodes)
     return list(wanted)

@@ -187,10 +187,10 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
 
 def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
     """Yield the resources whose names are known only after the first reads, but those that brokers list."""
-    ids = [broker.id for broker in snapshot.cluster.brokers]
+    ids = [node.id for node in snapshot.cluster.brokers or snapshot.cluster.controllers]
     if BROKER in need.every:
         yield from map(broker_resource, ids)
-    elif need.a_broker and (node := one_broker(ids or [each.id for each in snapshot.cluster.controllers])):
+    elif need.a_broker and (node := one_broker(ids)):
         yield node
     if BROKER_LOGGER in need.every:
         yield from (ConfigResource(BROKER_LOGGER, str(number)) for number in ids)

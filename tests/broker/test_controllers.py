@@ -151,6 +151,9 @@ def test_configs_and_levels_are_those_of_kafka_configs(
         described = kac(capsys, "configs", *where, "--describe", "--broker", str(node), "--output", "kafka")
         assert f"max.connections=9{node} sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG" in described
         assert described.split() == configs_by_kafka(kafka, cluster, "brokers", node).split()
+    everything = kac(capsys, "configs", *where, "--describe", "--entity-type", "brokers", "--output", "kafka")
+    theirs = kafka.run(CONFIGS, [*where, "--describe", "--entity-type", "brokers"])
+    assert sorted(everything.split()) == sorted(theirs.out.split())
     script = "set broker 103 log.cleaner.threads=2; set logger 103 kafka.server.DynamicBrokerConfig=DEBUG"
     kac(capsys, "run", *where, "-e", f"{script}; apply --yes")
     levels = kac(capsys, "configs", *where, "--describe", "--broker-logger", "103", "--output", "kafka")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from types import ModuleType
@@ -106,6 +107,18 @@ def test_each_is_asked_in_its_place(shared: ThreadedCluster, capsys: pytest.Capt
     assert "--bootstrap-controller" in said
     said = kac(capsys, "run", *at(shared), "-e", "list topics", code=1)
     assert "controllers do not answer metadata" in said
+
+
+def test_what_is_listed_of_all_brokers_is_of_all_controllers_where_these_are_asked(
+    shared: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [str(row["node"]) for row in quorum(capsys, *at(shared)) if row["endpoint"]]
+    described = kac(capsys, "configs", *at(shared), "--describe", "--entity-type", "brokers", "--output", "kafka")
+    assert re.findall(r"for broker (\d+) are:", described) == sorted(nodes)
+    loggers = json.loads(kac(capsys, "run", *at(shared), "-e", "list loggers", "--output", "json"))["loggers"]
+    assert sorted({str(each["broker"]) for each in loggers}) == sorted(nodes)
+    compared = kac(capsys, "compare", *at(shared), "--brokers", "--every")
+    assert re.findall(r"broker (\d+)", compared) == sorted(nodes)
 
 
 def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:

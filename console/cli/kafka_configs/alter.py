@@ -236,7 +236,9 @@ def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigReso
     """Return the resources to describe before a change of one. For the brokers' default also one broker: its configs
     say which keys are secrets."""
     brokers = (
-        [broker_resource(broker.id) for broker in known.cluster.brokers[:1]] if resource.is_cluster_default else []
+        [broker_resource(node.id) for node in (known.cluster.brokers or known.cluster.controllers)[:1]]
+        if resource.is_cluster_default
+        else []
     )
     return [resource, *brokers]
 

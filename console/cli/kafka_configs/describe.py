@@ -186,7 +186,8 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 
 
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
-    """Return the names of all entities of a type, sorted; of brokers also the default, last."""
+    """Return the names of all entities of a type, sorted; of brokers, or of controllers where these are asked, also
+    the default, last."""
     from console.admin import cluster, groups, topics
     from console.admin.configs import list_config_resources
 
@@ -194,7 +195,7 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
         return tuple(sorted((await client.run(topics.describe_topics)).topics))
     if _are_brokers(type_):
         info = await client.run(cluster.describe_cluster)
-        return (*(str(broker.id) for broker in info.brokers), "")
+        return (*(str(node.id) for node in info.brokers or info.controllers), "")
     if BY_TYPE[type_].lister is Lister.RESOURCES:
         found = await client.run(list_config_resources, [RESOURCE_TYPES[type_]])
         return tuple(resource.name for resource in found)

@@ -184,7 +184,8 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             return session.snapshot.topics
         case Kind.BROKER:
             await session.read_cluster()
-            return [str(broker.id) for broker in session.snapshot.cluster.brokers]
+            cluster = session.snapshot.cluster
+            return [str(node.id) for node in cluster.brokers or cluster.controllers]
         case Kind.GROUP:
             await session.read_groups()
             listed = await session.list_resources([GROUP])

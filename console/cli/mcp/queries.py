@@ -190,7 +190,8 @@ class Queries:
         session = self.session()
         await session.read_cluster()
         self.pin(session.snapshot.cluster.cluster_id)
-        ids = sorted(broker.id for broker in session.snapshot.cluster.brokers)
+        cluster = session.snapshot.cluster
+        ids = sorted(node.id for node in cluster.brokers or cluster.controllers)
         await session.read_configs([broker_resource(number) for number in ids])
         known = session.snapshot.configs
         sets = {number: known[broker_resource(number)] for number in ids if broker_resource(number) in known}
