@@ -108,6 +108,8 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:Plan*5",
         "7",
         "see:producer_byte_rate",
+        "see:17 GiB are deleted within",
+        "see:4.3 GiB are deleted within",
     ),
     "runbook": ("R", "see:kafka-configs", "see:Esc"),
     "plan-checked": ("escape", "c", "see:✓"),
@@ -155,6 +157,11 @@ WIDE = {"incident": {
         "down",
     ),
     "now": ("full_stop", "see:lag billing"),
+    "topics": (
+        "2", "see:URP 12", "see:internal topic hidden", *("j",) * 10, "see:12 partitions under-replicated",
+        "see:missing 2", "see:warehouse",
+    ),
+    "groups": ("6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12"),
 }}  # fmt: skip
 """The same at `WIDE_SIZE`: what is drawn on wide screens."""
 WIDE_SIZE = {"-200x60": (200, 60)}

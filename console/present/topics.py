@@ -306,7 +306,7 @@ def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
         sets: a line for each key that it sets itself.
     """
     topic, lags = row.topic, row.facts.lags
-    lines: list[Line] = [wrong] if wrong else []
+    lines: list[Line] = [_without(f"{clean(topic.name)}: ", wrong)] if wrong else []  # the title has the name
     out = [each for each in map(PartitionRow, topic.partitions) if plain(_state(each))]
     lines += in_columns([_where(each) for each in out[:MOST_OUT]], right={0, 1})
     if len(out) > MOST_OUT:
@@ -319,6 +319,11 @@ def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
         known = lags.of(topic.name) is not None
         lines.append([("no group that commits" if known else "not known yet: groups are still being read", "muted")])
     return lines
+
+
+def _without(start: str, line: Line) -> Line:
+    (text, meaning), *others = line
+    return [(text.removeprefix(start), meaning), *others]
 
 
 def _state(row: PartitionRow) -> Cell:

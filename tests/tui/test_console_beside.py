@@ -42,7 +42,15 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("2")
         await row(it, "logistics.shipments")
-        await shows_beside(it, "logistics.shipments ─", "leader ", "missing 2", "it sets nothing itself", "Read by")
+        await shows_beside(
+            it,
+            "logistics.shipments ─",
+            "12 partitions under-replicated",
+            "leader ",
+            "missing 2",
+            "it sets nothing itself",
+            "Read by",
+        )
         await it.press("escape")
         await row(it, "checkout.payments")
         await shows_beside(it, "checkout.payments ─", "min.insync.replicas", "2592000000  30 d", "billing")
