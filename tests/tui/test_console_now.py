@@ -256,6 +256,18 @@ async def test_the_cursor_stays_with_what_has_another_name_now(cluster: Threaded
         await it.until(lambda: "Plan*" in it.text)
 
 
+async def test_the_worst_cause_has_the_cursor_also_when_the_one_before_has_another_name(
+    cluster: ThreadedCluster,
+) -> None:
+    cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))
+    cluster.call(in_a_move)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.until(lambda: it.line("moved/0 moves to 3, from 2").startswith("▸"))
+        cluster.run(lambda running: running.broker_down(3))
+        await it.shows("moved/0 moves to 3, which is down")
+        await it.until(lambda: it.line("broker 3 is down").startswith("▸"))
+
+
 def in_a_move(running: EmbeddedCluster) -> None:
     """moved/0 goes from 2 to 3; nothing is copied yet."""
     topic = running.state.topics["moved"]

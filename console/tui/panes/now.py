@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.events import Key
 
 from console.model.config import ConfigResource, topic_resource
@@ -41,6 +42,7 @@ from console.tui.places import Place, pane_named
 from console.tui.reading import start
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.watch import ShownCluster
+from widgets.line_view import LineView
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -106,8 +108,11 @@ class NowView(DetailsView[CauseRow]):
         super().draw()
         self._left.draw()
         if before is not None and self.table.is_gone(self.key(before)):
-            same = [row for row in self.rows() if is_about(row.claim.subject, before.claim.subject)]
+            rows = self.rows()[:1] if is_led else self.rows()
+            same = [row for row in rows if is_about(row.claim.subject, before.claim.subject)]
             if not any(self.table.move_cursor(self.key(row)) for row in same[:1]) and self.row() is not None:
+                if is_led:
+                    self.table.action_first()
                 self._fell_from = before.claim.title
                 self._show_details()
         elif is_led and self.table.cursor_index > 0:
@@ -119,8 +124,11 @@ class NowView(DetailsView[CauseRow]):
     def on_key(self, event: Key) -> None:
         """End the tour. Every key does; it does its own work as well.
 
-        A key that changes nothing shows that the operator has seen where the cursor is.
+        A key that changes nothing shows that the operator has seen where the cursor is; with one that moves it the
+        operator has chosen a row, also where it is the only one.
         """
+        if event.key in MOVES:
+            self._worst = None
         if event.character not in CHANGING:
             self._fell_from = ""
         tour = self.cluster.triage.tour
@@ -312,6 +320,10 @@ class NowView(DetailsView[CauseRow]):
             await self._navigator.goto(place, row=at)
 
 
+MOVES = frozenset(
+    key.strip() for binding in LineView.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
+)
+"""Keys of the table."""
 CHANGING = ("F", "m")
 """Keys that stage or keep something for the row under the cursor."""
 
