@@ -70,9 +70,9 @@ async def describe_quotas(
 
 
 def _import_decoder(_api: str, _version: int) -> None:
-    import concurrent.futures.thread  # noqa: F401 a long answer is decoded in another one
-
     import console.wire.quota_decoder  # noqa: F401
+
+    asyncio.get_running_loop().run_in_executor(None, int)  # starts the thread in which a long answer is decoded
 
 
 async def describe_quotas_of(

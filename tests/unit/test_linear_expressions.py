@@ -76,13 +76,9 @@ _MADE: dict[str, tuple[Expression, ...]] = {
         Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
         for glob in ("*a*b*", "a?c*", "[a-f]*x", "*" * 20 + "y")
     ),
-    _own("console.wire.quota_decoder", "'(?:' + names + ')(' + values + ')|(.+)'"): (
-        Expression(
-            "quota_decoder",
-            (made := quota_decoder._pattern([_LAYOUT], [_KEYS])).pattern,
-            made.flags,
-            frozenset({"findall"}),
-        ),
+    _own("console.wire.quota_decoder", "'(?:' + names + ')(' + values + ')|(.+)'"): tuple(
+        Expression("quota_decoder", made.pattern, made.flags, frozenset({"findall"}))
+        for made in (quota_decoder._pattern([_LAYOUT], [_KEYS], exact=exact) for exact in (False, True))
     ),
     _own("console.model.drift_rules", "pattern"): tuple(
         Expression("drift_rules", pattern, 0, frozenset({"search"}))

@@ -182,6 +182,20 @@ def test_names_that_come_again_are_one_object(size: int) -> None:
     assert len(quotas) == size
 
 
+@pytest.mark.parametrize("other", ["consumer_byte_rata", "k", "controller_mutation_rate"])
+def test_keys_that_begin_alike_are_told_apart(other: str) -> None:
+    """Values of as many keys with the same first one: of the same length, shorter, longer."""
+    entries = [
+        Entry(
+            (("user", f"u{number}"),),
+            (("producer_byte_rate", 1.0), (other if number % 700 == 650 else "consumer_byte_rate", float(number % 9))),
+        )
+        for number in range(3_000)
+    ]
+    body = response(1, entries)
+    assert decode_quotas(1, body) == by_kio(1, body)
+
+
 def test_equal_values_are_one_object() -> None:
     entries = [Entry((("user", f"u{number}"),), (("producer_byte_rate", float(number % 3)),)) for number in range(30)]
     quotas = decode_quotas(1, response(1, entries))
