@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +12,7 @@ from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import CONTROLLER, Link
+from console.admin.link import CONTROLLER, Link, aside
 from console.model.acl import Acl, AclFilter, beyond_one, filter_for
 from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
@@ -37,7 +37,11 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     with gc_paused():
-        return acls(response)
+        return await aside(ACL_BYTES * len(response.resources), partial(acls, response))
+
+
+ACL_BYTES = 64
+"""About what an ACL takes in an answer."""
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
@@ -77,19 +81,20 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts are
-    shared."""
+    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal parts are shared."""
     texts: dict[str, str] = {}
     once = texts.setdefault
+    type_, pattern = cache(AclResourceType), cache(PatternType)
+    operation, permission = cache(AclOperation), cache(Permission)
     found = [
         Acl(
-            AclResourceType(resource.resource_type),
+            type_(resource.resource_type),
             resource.resource_name,
-            PatternType(resource.pattern_type),
+            pattern(resource.pattern_type),
             once(acl.principal, acl.principal),
             once(acl.host, acl.host),
-            AclOperation(acl.operation),
-            Permission(acl.permission_type),
+            operation(acl.operation),
+            permission(acl.permission_type),
         )
         for resource in response.resources
         for acl in resource.acls

@@ -335,12 +335,9 @@ async def _log_dirs_of_broker(
 
     try:
         raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=_import_decoder)
-        found = await aside(len(raw.body), lambda: _dirs_of(raw))
+        return await aside(len(raw.body), lambda: _dirs_of(raw))
     except AdminError as error:
         return error.failure
-    for log_dir in found:
-        _ = log_dir.size  # computed in this thread: with 100,000 topics it would block the screen
-    return found
 
 
 def _import_decoder(_api: str, _version: int) -> None:
@@ -348,7 +345,11 @@ def _import_decoder(_api: str, _version: int) -> None:
 
 
 def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:
-    """Return the directories of an answer. Raises AdminError."""
+    """Return the directories of an answer, with their sizes: with 100,000 topics these would block the screen.
+
+    Raises:
+        AdminError: the broker refuses, or names none.
+    """
     from console.wire.partition_decoders import decode_log_dirs
 
     answers = decode_log_dirs(raw.version, raw.body)
@@ -361,7 +362,10 @@ def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:
     if not answers:
         # Every broker has a directory. Before v3 one without the right to see them is answered so.
         raise BrokerError(_NO_DIRS)
-    return log_dirs(answers)
+    found = log_dirs(answers)
+    for log_dir in found:
+        _ = log_dir.size
+    return found
 
 
 def is_disk(path: str) -> bool:

@@ -4,6 +4,7 @@ codes of newer brokers, and garbage."""
 from __future__ import annotations
 
 import struct
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
@@ -14,13 +15,13 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.acls import acls
+from console.admin.acls import acls, describe_acls
 from console.admin.cluster import broker_version, cluster_from_metadata, dir_answers, log_dirs, operations, quorum
 from console.admin.groups import _committed, _Position, classic_group, lags, listed_groups
 from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
-from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, Reassignment
+from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, Reassignment, ReplicaSize
 from console.wire.assignments import consumer_assignment
 
 NO_THROTTLE = timedelta()
@@ -271,3 +272,52 @@ def test_a_topic_that_many_groups_read_has_its_name_once() -> None:
     names = ("".join(("checkout", ".", "orders")) for _ in range(3))
     found = [_committed([_Position(name, 0, CommittedOffset(7))], {}) for name in names]
     assert len({id(topic) for each in found for topic, _ in each.offsets}) == 1
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["b", "a", "c"]),
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.booleans()), max_size=4),
+        max_size=3,
+    )
+)
+def test_replicas_of_a_directory_are_in_order(held: dict[str, list[tuple[int, int, bool]]]) -> None:
+    """By topic, partition and size, however a broker sends them."""
+    topics = tuple(
+        Answer(
+            name=name,
+            partitions=tuple(
+                Answer(partition_index=n, partition_size=size, offset_lag=0, is_future_key=future)
+                for n, size, future in parts
+            ),
+        )
+        for name, parts in held.items()
+    )
+    (found,) = log_dirs(dir_answers(Answer(results=(Answer(log_dir="/d", topics=topics, error_code=0),))))
+    assert [*found.replicas] == sorted(
+        ReplicaSize(name, n, size, 0, future) for name, parts in held.items() for n, size, future in parts
+    )
+    assert found.sizes == {name: sum(size for _, size, _ in parts) for name, parts in held.items() if parts}
+
+
+async def test_what_is_made_of_many_acls_holds_up_no_other_answer() -> None:
+    threads: list[threading.Thread] = []
+
+    class Watched:
+        resource_type = resource_name = pattern_type = 3
+
+        @property
+        def acls(self) -> tuple[object, ...]:
+            threads.append(threading.current_thread())
+            return ()
+
+    class Many(tuple[object, ...]):
+        def __len__(self) -> int:
+            return 100_000
+
+    async def call(*_: object, **__: object) -> Answer:
+        return Answer(error_code=0, resources=Many((Watched(),)))
+
+    await describe_acls(Answer(call=call))
+    assert threads
+    assert threading.main_thread() not in threads
