@@ -228,6 +228,16 @@ async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: Threa
         await it.until(lambda: "Plan*" in it.text)
 
 
+async def test_a_key_that_moves_shows_that_what_came_was_seen(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        cluster.call(impossible)
+        await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
+        await it.press("j", "k", "F")
+        await it.until(lambda: "Plan*" in it.text)
+
+
 async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedCluster) -> None:
     cluster.call(impossible)
     cluster.call(throttled)

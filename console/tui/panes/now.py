@@ -128,7 +128,7 @@ class NowView(DetailsView[CauseRow]):
         operator has chosen a row, also where it is the only one.
         """
         if event.key in MOVES:
-            self._worst = None
+            self._worst, self._came_at = None, -inf
         if event.character not in CHANGING:
             self._fell_from = ""
         tour = self.cluster.triage.tour
