@@ -33,6 +33,7 @@ FEATURE_IRREVERSIBLE = "feature-irreversible"
 ASSIGNED_CONSUMERS = "assigned-consumers"
 LOG_DIR_SPACE = "log-dir-space"
 NO_SPARE_VOTER = "no-spare-voter"
+DEAD_LETTERS_LOST = "dead-letters-lost"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -53,6 +54,7 @@ NAMES = (
     ASSIGNED_CONSUMERS,
     LOG_DIR_SPACE,
     NO_SPARE_VOTER,
+    DEAD_LETTERS_LOST,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

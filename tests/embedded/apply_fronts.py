@@ -153,9 +153,10 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "assigned-consumers",
         "log-dir-space",
         "no-spare-voter",
+        "dead-letters-lost",
     }
 )
-"""Warnings of edits that configs, quotas and ACLs are not: few front ends have them."""
+"""Warnings of edits that few front ends have, or few releases."""
 assert {case.risk for case in RISKY} == set(NAMES) - WITH_TESTS_OF_THEIR_OWN
 
 

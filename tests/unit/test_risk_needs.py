@@ -17,6 +17,7 @@ from console.model.cluster import Broker, ClusterInfo, Partition, Topic
 from console.model.codes import (
     DEFAULT_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
+    GROUP,
     STATIC_BROKER_CONFIG,
     AclOperation,
     AclResourceType,
@@ -37,6 +38,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, SetQuota, UnsetConfig
 from console.plan.risk_rules import (
     ACL_LOCKS_OUT,
+    DEAD_LETTERS_LOST,
     FIRST_ACL,
     ISR_ABOVE_REPLICATION,
     MESSAGE_SIZE_LOWERED,
@@ -129,6 +131,32 @@ FACTS = RiskFacts(SIZES, ME)
 def found(*edits: Edit, snapshot: Snapshot | None = None) -> list[str]:
     staged = [Staged(edit, None) for edit in edits]
     return [risk.name for risk in risks(staged, snapshot or known(), FACTS)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "takes", "made", "is_lost"),
+    [
+        ("full", "true", "false", False),
+        ("full", "false", "true", True),
+        ("nope", "true", "true", False),
+        ("nope", "true", "false", True),
+        ("", "false", "false", False),
+    ],
+)
+def test_where_a_share_groups_dead_letters_go(topic: str, takes: str, made: str, *, is_lost: bool) -> None:
+    snapshot = known()
+    configs = {
+        topic_resource("full"): ("errors.deadletterqueue.group.enable", takes),
+        broker_resource(1): ("errors.deadletterqueue.auto.create.topics.enable", made),
+    }
+    more = {
+        place: ConfigSet((*snapshot.configs[place].entries, ConfigEntry(key, value, DEFAULT_CONFIG)))
+        for place, (key, value) in configs.items()
+    }
+    edit = SetConfig(ConfigResource(GROUP, "shares"), "errors.deadletterqueue.topic.name", topic)
+    named = found(edit, snapshot=replace(snapshot, configs={**snapshot.configs, **more}))
+    assert named == ([DEAD_LETTERS_LOST] if is_lost else [])
+    assert risk_needs([Staged(edit, None)]).topics == (frozenset({topic}) if topic else frozenset())
 
 
 def of(topic: str, key: str, value: str) -> SetConfig:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
-from console.model.codes import BROKER, DEFAULT_CONFIG, ConfigSource, ConfigType, ResourceType
+from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigSource, ConfigType, ResourceType
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
@@ -23,6 +23,7 @@ from console.model.config import (
     broker_resource,
     is_override,
     own_source,
+    topic_resource,
 )
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
@@ -47,13 +48,16 @@ from console.plan.kafka_tools import (
 from console.plan.kinds import features
 from console.plan.predict_configs import predict_configs
 from console.plan.risk_rules import (
+    DEAD_LETTERS_LOST,
     ISR_ABOVE_REPLICATION,
     MESSAGE_SIZE_LOWERED,
     NEEDS_RESTART,
+    NOTHING,
     RETENTION_TINY,
     RETENTION_ZERO,
     UNCLEAN_ELECTION,
     Judged,
+    RiskNeeds,
     RiskRule,
 )
 from console.plan.staged import UNREAD, Described, Draft, Was
@@ -281,6 +285,38 @@ def _described(edit: SetConfig, judged: Judged) -> ConfigEntry | None:
     return Inheritance(judged.before).sample(BROKER, edit.key)
 
 
+_DEAD_LETTERS, _TAKES_THEM, _MADE_FOR_THEM = (
+    f"errors.deadletterqueue.{key}" for key in ("topic.name", "group.enable", "auto.create.topics.enable")
+)
+
+
+def _dead_letters_needs(edit: SetConfig) -> RiskNeeds:
+    topic = _dead_letters_topic(edit)
+    return RiskNeeds(topics=frozenset({topic}), a_broker=True) if topic else NOTHING
+
+
+def _dead_letters_topic(edit: SetConfig) -> str:
+    """Return the topic for what a share group can't deliver (KIP-1191), where an edit sets one."""
+    is_one = edit.resource.type == GROUP and edit.key == _DEAD_LETTERS and isinstance(edit.value, str)
+    return str(edit.value) if is_one else ""
+
+
+def _dead_letters_lost(edit: SetConfig, judged: Judged) -> Iterator[str]:
+    """Yield why a broker drops what the group can't deliver: it says so in its log alone
+    (ShareGroupDLQStateManager)."""
+    topic = _dead_letters_topic(edit)
+    broker = next((broker_resource(each.id) for each in judged.after.cluster.brokers), CLUSTER_DEFAULT)
+    if not topic:
+        return
+    if topic in judged.after.topics and judged.then(topic_resource(topic), _TAKES_THEM) == "false":
+        why = f"the topic takes none until {_TAKES_THEM}=true is set on it"
+    elif topic not in judged.after.topics and judged.then(broker, _MADE_FOR_THEM) == "false":
+        why = f"there is no such topic, and brokers make none ({_MADE_FOR_THEM}=false)"
+    else:
+        return
+    yield f"records that can't be delivered are dropped, not written into {topic}: {why}"
+
+
 _RISKS = (
     RiskRule(ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
     RiskRule(UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
@@ -440,7 +476,11 @@ _SET = replace(
     reversal=_reverse_set,
     holds_secret=_has_secret,
     hideable=True,
-    risks=(*_RISKS, RiskRule(NEEDS_RESTART, _needs_restart)),
+    risks=(
+        *_RISKS,
+        RiskRule(NEEDS_RESTART, _needs_restart),
+        RiskRule(DEAD_LETTERS_LOST, _dead_letters_lost, _dead_letters_needs),
+    ),
 )
 _APPEND = replace(
     _UNSET,
