@@ -40,7 +40,7 @@ MAX_FRAME = 100 * 1024 * 1024
 librdkafka receives (receive.message.max.bytes)."""
 USUAL_BUFFER = 64 * 1024
 """Bytes of the receive buffer while no answer is expected."""
-GROWTH = 4
+GROWTH = 8
 """A full buffer grows to so many times its size, but not beyond the frame."""
 
 PREFIX = struct.Struct(">i")
