@@ -350,6 +350,7 @@ class Ordering(Generic[Row]):
             self.show(order())
             return
         self._order = order
+        self._sift()  # the filter holds at once, of the rows that are shown
         if self._worker is None or self._worker.is_finished:
             self._worker = start(self._view, self._run, group="order", name="order")
 
