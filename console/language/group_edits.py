@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from console.language.errors import CommandError
 from console.language.statements import Name, OffsetPosition
 from console.language.vocabulary import near, require_topic
-from console.model.cluster import GroupPosition, LogRange
-from console.model.elections import partition_in
+from console.model.cluster import GroupPosition, LogRange, partition_in
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import CommitOffset, Edit
 from console.plan.group_forecast import SHARE

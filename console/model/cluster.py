@@ -258,6 +258,15 @@ class Topic(Struct, frozen=True):
         return sum(1 for p in self.partitions if p.leader < 0)
 
 
+def partition_in(topic: Topic | None, number: int) -> Partition | None:
+    """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
+    if topic is None:
+        return None
+    if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
+        return topic.partitions[number]
+    return next((each for each in topic.partitions if each.number == number), None)
+
+
 class TopicListing(Struct, frozen=True):
     """The answer to a Metadata request: a topic or a failure for each name."""
 

@@ -16,15 +16,6 @@ NOBODY = -1
 _UNKNOWN = ReplicaLogs()
 
 
-def partition_in(topic: Topic | None, number: int) -> Partition | None:
-    """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
-    if topic is None:
-        return None
-    if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
-        return topic.partitions[number]
-    return next((each for each in topic.partitions if each.number == number), None)
-
-
 def preferred(partition: Partition) -> int:
     """Return the preferred leader, which is the first replica; -1 without replicas."""
     return partition.replicas[0] if partition.replicas else NOBODY

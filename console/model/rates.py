@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.model.cluster import LogDir, Topic
+from console.model.cluster import LogDir, Topic, partition_in
 from console.model.differing import differing
-from console.model.elections import partition_in
 
 if TYPE_CHECKING:
     from console.model.disk_trend import DirSample

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from console.model.elections import needs_preferred, partition_in, why_not_preferred
+from console.model.cluster import partition_in
+from console.model.elections import needs_preferred, why_not_preferred
 from console.model.numbers import commas
 from console.model.snapshot import ReplicaPlace, Snapshot
 from console.operations.forecast import forecast

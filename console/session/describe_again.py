@@ -29,9 +29,8 @@ from console.model.changes import (
     TopicTarget,
     VoterTarget,
 )
-from console.model.cluster import Partition, ScramListing, TopicListing
+from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
 from console.model.config import ConfigResource, topic_resource
-from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram, with_tokens
 from console.plan.edits import Edit

@@ -15,7 +15,7 @@ async def replica_logs_of(
     """Read what the replicas of partitions hold. Returns a function that puts it into a snapshot. run: that of a
     client."""
     from console.admin.replicas import replica_logs
-    from console.model.elections import partition_in
+    from console.model.cluster import partition_in
 
     replicas: dict[TopicPartition, tuple[int, ...]] = {}
     for topic, number in places:

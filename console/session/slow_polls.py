@@ -18,11 +18,10 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
-from console.model.cluster import Topic
+from console.model.cluster import Topic, partition_in
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
-from console.model.elections import partition_in
 from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs

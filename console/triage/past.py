@@ -13,10 +13,9 @@ from msgspec import Struct
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
-from console.model.cluster import Partition, Topic
+from console.model.cluster import Partition, Topic, partition_in
 from console.model.codes import BROKER, TOPIC, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, ConfigSet, is_override, own_value, topic_resource
-from console.model.elections import partition_in
 from console.model.inheritance import by_broker
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump

@@ -13,14 +13,13 @@ from functools import partial
 from msgspec.structs import asdict, replace
 
 from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
-from console.model.cluster import Partition, ReplicaLogs, Topic
+from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
 from console.model.elections import (
     NOBODY,
     UncleanElection,
     leaders_by_broker,
     may_have_more,
     needs_preferred,
-    partition_in,
     preferred,
     unclean_election,
     why_not_preferred,

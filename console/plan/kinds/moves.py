@@ -8,9 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.changes import AlterReassignments, MoveTarget, PartitionTarget, Status
-from console.model.cluster import Partition, Reassignment, destination, original
+from console.model.cluster import Partition, Reassignment, destination, original, partition_in
 from console.model.config import topic_resource
-from console.model.elections import NOBODY, partition_in
+from console.model.elections import NOBODY
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.numbers import commas, json_text

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from console.model.changes import DeleteRecords
-from console.model.cluster import LogRange
+from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
-from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot

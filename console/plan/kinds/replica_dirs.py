@@ -8,8 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.changes import AlterReplicaDirs
-from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes
-from console.model.elections import partition_in
+from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.numbers import json_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from console.model.cluster import Topic
-from console.model.elections import partition_in
+from console.model.cluster import Topic, partition_in
 from console.model.rates import WINDOW, Counter, Place, Rates
 from console.plan.amounts import size
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity

@@ -15,10 +15,10 @@ from console.model.cluster import (
     Topic,
     destination,
     original,
+    partition_in,
 )
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
-from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove

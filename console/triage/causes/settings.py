@@ -10,10 +10,9 @@ from math import ceil
 from typing import NamedTuple
 
 from console.model.acl import Acl, has_type
-from console.model.cluster import Group, PartitionLag, Topic
+from console.model.cluster import Group, PartitionLag, Topic, partition_in
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource
-from console.model.elections import partition_in
 from console.model.lag_trend import LagTrend
 from console.model.numbers import long_number, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
