@@ -109,7 +109,12 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
 
 
 def broker_rows(
-    snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad], rates: Mapping[int, Rate] | None = None
+    snapshot: Snapshot,
+    plan: Plan,
+    loads: Mapping[int, BrokerLoad],
+    rates: Mapping[int, Rate] | None = None,
+    *,
+    is_led: bool = True,
 ) -> list[BrokerRow]:
     """Return a row for the cluster default and one for each broker; where controllers are asked, for each of these.
 
@@ -118,6 +123,7 @@ def broker_rows(
         plan: marks the rows with staged edits.
         loads: from `broker_loads`. Brokers that only these have are down, and get a row, too.
         rates: what is written to each broker as leader, by broker id; None where it is unknown.
+        is_led: as for `quorum_line`.
 
     Returns:
         The cluster default first, then the brokers by id.
@@ -127,7 +133,7 @@ def broker_rows(
     known = {node.id: node for node in snapshot.cluster.brokers or snapshot.cluster.controllers}
     for down in loads.keys() - known.keys():
         known[down] = Broker(down, "", -1)
-    active = controller(snapshot)
+    active = controller(snapshot) if is_led else None
     default = snapshot.configs.get(CLUSTER_DEFAULT)
     rows = [BrokerRow(None, overrides=None if default is None else len(default), edited=CLUSTER_DEFAULT in edited)]
     for broker in sorted(known.values(), key=lambda b: b.id):
@@ -141,7 +147,7 @@ def broker_rows(
                 loads.get(broker.id, BrokerLoad()),
                 snapshot.log_dirs.get(broker.id),
                 broker.id == active,
-                _place_in_quorum(snapshot, broker.id),
+                _place_in_quorum(snapshot, broker.id, active),
                 None if entries is None else len(entries.overrides(resource)),
                 resource in edited,
                 led.get(broker.id, UNKNOWN),
@@ -151,14 +157,14 @@ def broker_rows(
     return rows
 
 
-def _place_in_quorum(snapshot: Snapshot, broker: int) -> str:
+def _place_in_quorum(snapshot: Snapshot, broker: int, active: int | None) -> str:
     quorum = snapshot.quorum
     if quorum is None:
         return ""
     for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
         for replica in replicas:
             if replica.id == broker:
-                if broker == controller(snapshot):
+                if broker == active:
                     return f"leader, epoch {quorum.leader_epoch}"
                 return f"{role}, lag {replica.lag:,}" if replica.lag else role
     return ""
@@ -349,10 +355,13 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
     return [(f"{word} {names}{more} {verb} not answer", "failed"), (f"; the others do. What only {who} is old", "")]
 
 
-def quorum_line(snapshot: Snapshot) -> Line:
+def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
     """Return a line on the active controller, its epoch and the voters' lag.
 
     In ZooKeeper mode it names the controller; where the quorum could not be read, the reason.
+
+    Args:
+        is_led: False where brokers have not learned of a leader for a while; controllers say it themselves.
     """
     quorum = snapshot.quorum
     if quorum is None:
@@ -363,7 +372,7 @@ def quorum_line(snapshot: Snapshot) -> Line:
             return []
         if not is_unanswered(snapshot) or why.name != UNKNOWN_BROKER:
             return [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
-    if quorum is None or is_unanswered(snapshot):
+    if quorum is None or is_unanswered(snapshot) or not is_led:
         return [("no leader  ", "failed"), (voters_in_short(known_voters(snapshot)), "")]
     voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag else "") for v in quorum.voters)
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag else "") for o in quorum.observers)

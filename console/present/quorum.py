@@ -32,14 +32,15 @@ class QuorumRow(NamedTuple):
     epoch: int | None = None
 
 
-def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
-    """Return the leader, then the other voters, then the observers; none where the quorum is unknown."""
+def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
+    """Return the leader, then the other voters, then the observers; none where the quorum is unknown. is_led: as for
+    `console.present.brokers.quorum_line`."""
     quorum = snapshot.quorum
     if quorum is None:
         return [] if (known := known_voters(snapshot)) is None else [_configured(each, known) for each in known.ids]
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = observing_controllers(snapshot)
-    leads = -1 if is_unanswered(snapshot) else quorum.leader_id
+    leads = quorum.leader_id if is_led and not is_unanswered(snapshot) else -1
     return [
         *(
             _row(quorum, each, "leader" if each.id == leads else "voter", _of_voter(quorum, each, leads))

@@ -16,6 +16,7 @@ from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
 from console.model.failure import Failure
 from console.tui import polling
+from console.tui.watch import Watch
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
@@ -231,6 +232,20 @@ async def test_a_quorum_that_may_not_be_described_is_unknown_and_one_that_is_sil
         it.client.why = BrokerError(Failure("CLUSTER_AUTHORIZATION_FAILED", "no Describe on the cluster", ""))
         await it.shows("controller unknown: CLUSTER_AUTHORIZATION_FAILED")
         assert "ctrl ?" in it.lines[0]
+
+
+async def test_brokers_that_learn_of_no_leader_have_none_in_any_pane(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with driven(ModelClient(cluster()), size=(240, 24)) as it:
+        await it.press("1")
+        await it.shows("leader, epoch")
+        assert "active controller 2" in it.text
+        monkeypatch.setattr(Watch, "sees_no_leader", True)
+        await it.shows("no leader  as of")
+        assert "ctrl ?" in it.lines[0]
+        assert "leader, epoch" not in it.text
+        await it.press("tab")
+        await it.shows("led when it was last said")
+        assert "no leader  as of" in it.text
 
 
 async def test_every_pane_is_in_the_line_of_panes_at_any_width() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from console.model.quorum import is_unanswered
 from console.present.brokers import quorum_line
 from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
@@ -31,8 +32,8 @@ class QuorumView(TableView[QuorumRow]):
         self._editing, self._message = editing, message
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the quorum."""
-        return (self.snapshot.quorum,)
+        """Return the quorum, and whether it has a leader."""
+        return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.sees_no_leader)
 
     async def read(self) -> None:
         """Read the quorum. Raises AdminError."""
@@ -46,7 +47,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def rows(self) -> list[QuorumRow]:
         """Return voters and observers, the leader first."""
-        return quorum_rows(self.snapshot)
+        return quorum_rows(self.snapshot, is_led=not self.cluster.triage.sees_no_leader)
 
     def key(self, row: QuorumRow) -> Hashable:
         """Return id and directory id: a node may have had another directory before (KIP-853)."""
@@ -62,7 +63,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def status(self) -> Line:
         """Return the leader and its epoch."""
-        return quorum_line(self.snapshot)
+        return quorum_line(self.snapshot, is_led=not self.cluster.triage.sees_no_leader)
 
     def copied(self) -> str:
         """Return the directory's id, else the endpoint."""
