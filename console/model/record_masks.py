@@ -122,7 +122,8 @@ def _may_hold_a_field(data: bytes, paths: Iterable[MaskPath]) -> bool:
 @cache
 def _given(name: str) -> re.Pattern[str]:
     """Return what finds a name with what other notations have between it and its value: ``card=``, ``<card>``."""
-    return re.compile(rf"""(?<!\w){re.escape(name)}["']?(?:\s*[=:>,;|]|\t)""", re.IGNORECASE)
+    pattern = rf"""(?<!\w){re.escape(name)}["']?(?:\s{{0,20}}[=:>,;|]|\t)"""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _reached(states: Iterable[Steps]) -> frozenset[Steps]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import ModuleType
 from typing import Any
 
@@ -106,18 +106,21 @@ async def test_many_groups_are_few_requests_and_none_is_without_bounds(cluster: 
         state.groups[name] = Group(name, written=True, offsets={("wide", 0): Committed(0)})
     largest: dict[str, int] = {}
     asked: dict[str, int] = {}
-    call = link.call
 
-    async def watched(api: str, build: Callable[[ModuleType], Any], **options: Any) -> Any:
-        def counted(kio: ModuleType) -> Any:
-            request = build(kio)
-            asked[api] = asked.get(api, 0) + 1
-            largest[api] = max(largest.get(api, 0), _items(api, request))
-            return request
+    def watched(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def watching(api: str, build: Callable[[ModuleType], Any], **options: Any) -> Any:
+            def counted(kio: ModuleType) -> Any:
+                request = build(kio)
+                asked[api] = asked.get(api, 0) + 1
+                largest[api] = max(largest.get(api, 0), _items(api, request))
+                return request
 
-        return await call(api, counted, **options)
+            return await call(api, counted, **options)
 
-    link.call = watched  # type: ignore[method-assign]
+        return watching
+
+    link.call = watched(link.call)  # type: ignore[method-assign]
+    link.call_raw = watched(link.call_raw)  # type: ignore[method-assign]
     polls = await poll_groups(link, ["wide", *many])
     assert len(polls.lags["wide"].partitions) == len(numbers)
     assert set(polls.lags) == {"wide", *many}

@@ -22,6 +22,7 @@ from console.admin.ssh import ssh_failed
 from console.admin.tls import pem_certificates
 from console.language.sensitive import without_secrets
 from console.log_file import LONGEST_RECORD, WithoutSecrets
+from console.model import record_masks
 from console.model.certificates import advertised_with_tls
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet
@@ -72,6 +73,10 @@ def _own(name: str, code: str) -> str:
 _LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), (), (0, 1))
 _KEYS = quota_decoder._Keys(("a", "b"), (b"\x00\x03\x05rate", b"\x00\x02x", b"\x00\x00"), Struct(">d"))
 _MADE: dict[str, tuple[Expression, ...]] = {
+    _own("console.model.record_masks", "pattern"): tuple(
+        Expression("record_masks", given.pattern, given.flags, frozenset({"search"}))
+        for given in map(record_masks._given, ("card", " ", "aa", ""))
+    ),
     _own("console.language.filters", "translate(pattern)"): tuple(
         Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
         for glob in ("*a*b*", "a?c*", "[a-f]*x", "*" * 20 + "y")
