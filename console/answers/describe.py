@@ -18,9 +18,8 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
-from console.plan.effective_values import DiffLine
 from console.plan.plan import Plan
-from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, lines_of
+from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, staged_lines
 from console.present.failures import failure_text
 from console.present.names import plural, resource
 
@@ -31,7 +30,7 @@ def config_table(
     snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
 ) -> Table:
     """Return entries as rows, the resource's own overrides and what is staged first."""
-    rows = config_rows(target, entries, staged_lines(snapshot, target, plan), plan, overrides_only=overrides_only)
+    rows = config_rows(target, entries, staged_lines(target, plan, snapshot), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
     return _table(snapshot, target, rows, empty)
 
@@ -39,18 +38,9 @@ def config_table(
 def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
     """Return these entries as rows."""
     found = ConfigSet(tuple(entries))
-    rows = config_rows(target, found, staged_lines(snapshot, target, plan), plan, overrides_only=False)
+    rows = config_rows(target, found, staged_lines(target, plan, snapshot), plan, overrides_only=False)
     named = [row for row in rows if row.entry is not None]
     return _table(snapshot, target, named)
-
-
-def staged_lines(snapshot: Snapshot, target: ConfigResource, plan: Plan) -> Mapping[str, DiffLine]:
-    """Return the staged line of each key of a resource."""
-    if not plan:
-        return {}
-    from console.plan.diff import diff
-
-    return lines_of(diff(plan, snapshot), target)
 
 
 def _table(snapshot: Snapshot, target: ConfigResource, rows: Iterable[ConfigRow], empty: str = "none") -> Table:
@@ -96,7 +86,7 @@ def key_detail(
     Args:
         by_broker: what topics inherit from each broker where that differs, else empty.
     """
-    line = staged_lines(snapshot, target, plan).get(entry.name)
+    line = staged_lines(target, plan, snapshot).get(entry.name)
     outcome = plan.outcome(line.staged.edit) if line is not None else None
     row = ConfigRow(entry.name, entry, line, outcome, is_override(entry, target))
     text = details(target, row, snapshot, by_broker, DOCUMENTATION_WIDTH)

@@ -22,6 +22,12 @@ def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
     return diff_of(plan.staged, Draft(plan.staged, snapshot))
 
 
+def diff_at(target: Target, plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
+    """Return the changes that the plan makes to one target, as `diff` does; none of the others is looked at."""
+    some = [staged for staged in plan.staged if _heading(staged.edit.target) == target]
+    return diff_of(some, Draft(plan.staged, snapshot)) if some else ()
+
+
 def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
     """Return the changes that some of a draft's edits make, as `diff` does."""
     groups: dict[Target, list[DiffLine]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of
-from console.plan.effective_values import DiffGroup, DiffLine
+from console.plan.effective_values import DiffLine
 from console.plan.plan import EMPTY, Plan
 from console.present import names
 from console.present.columns import (
@@ -61,9 +61,13 @@ def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
     return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
-def lines_of(groups: Iterable[DiffGroup], resource: ConfigResource) -> dict[str, DiffLine]:
-    """Return the staged lines of one resource, by key."""
-    return {line.key: line for group in groups if group.target == resource for line in group.lines if line.key}
+def staged_lines(resource: ConfigResource, plan: Plan, snapshot: Snapshot) -> dict[str, DiffLine]:
+    """Return what a plan changes of one resource, a line for each key."""
+    if not plan.staged:
+        return {}
+    from console.plan.diff import diff_at
+
+    return {line.key: line for group in diff_at(resource, plan, snapshot) for line in group.lines if line.key}
 
 
 def config_rows(

@@ -50,7 +50,6 @@ from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
 from console.plan.amounts import exact_quota
-from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
@@ -67,9 +66,9 @@ from console.present.configs import (
     details,
     flags,
     headline,
-    lines_of,
     per_broker,
     plain_text,
+    staged_lines,
 )
 from console.present.failures import unread
 from console.present.groups import GROUPS, GroupRow, group_line, lag_total
@@ -323,7 +322,7 @@ def test_who_does_not_answer_is_told_in_its_number(silent: tuple[int, ...], said
 def rows_of(*edits: object, only: bool = False) -> list[ConfigRow]:
     known = snapshot()
     plan = staged(*edits, known=known)
-    lines = lines_of(diff(plan, known), ORDERS)
+    lines = staged_lines(ORDERS, plan, known)
     return config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
 
 
@@ -340,7 +339,7 @@ def test_a_key_that_only_the_plan_names_has_a_row() -> None:
     edit = SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2")
     known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
     plan = staged(edit, known=known)
-    lines = lines_of(diff(plan, known), CLUSTER_DEFAULT)
+    lines = staged_lines(CLUSTER_DEFAULT, plan, known)
     rows = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=True)
     assert [row.key for row in rows] == ["log.cleaner.threads"]
 
@@ -377,7 +376,7 @@ def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
     assert texts(CONFIGS.cells(ConfigLine(ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[5] == "······"
     known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
     plan = staged(SetConfig(CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
-    lines = lines_of(diff(plan, known), CLUSTER_DEFAULT)
+    lines = staged_lines(CLUSTER_DEFAULT, plan, known)
     row = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=False)[0]
     told = " ".join(texts(CONFIGS.cells(ConfigLine(row, 1))))
     assert "······" in told

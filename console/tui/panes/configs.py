@@ -10,7 +10,6 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import differing
 from console.model.snapshot import ReadFailure, config_label
-from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.configs import (
     CONFIGS,
@@ -19,8 +18,8 @@ from console.present.configs import (
     config_rows,
     described_by,
     details,
-    lines_of,
     own_count,
+    staged_lines,
 )
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
@@ -100,7 +99,7 @@ class ConfigsView(DetailsView[ConfigRow]):
     def rows(self) -> list[ConfigRow]:
         """Return the configs, those that are set here first."""
         resource = self.resource
-        lines = lines_of(diff(self.plan, self.snapshot), resource)
+        lines = staged_lines(resource, self.plan, self.snapshot)
         entries = self.snapshot.configs.get(resource)
         return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 

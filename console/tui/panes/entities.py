@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.name_order import in_order
-from console.plan.diff import diff
-from console.present.configs import ENTITIES, EntityFacts, EntityRow, lines_of, own_count, set_lines
+from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count, set_lines, staged_lines
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
@@ -140,7 +139,7 @@ class EntitiesView(BesideView[ConfigResource]):
 
     def details(self, row: ConfigResource) -> list[Line]:
         """Return what the entity sets, or is staged to."""
-        staged = lines_of(diff(self.plan, self.snapshot), row) if row in self._staged else {}
+        staged = staged_lines(row, self.plan, self.snapshot)
         return [[(resource(row), "")], *set_lines(row, self.snapshot, staged)]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:

@@ -14,9 +14,7 @@ from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.name_order import in_order
 from console.model.rates import NOT_POLLED, Rate
 from console.model.topic_readers import TopicLags
-from console.plan.diff import diff
 from console.plan.plan import EMPTY
-from console.present.configs import lines_of, set_lines
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.present.topics import (
@@ -219,8 +217,11 @@ class TopicsView(BesideView[Topic]):
 
     def details(self, row: Topic) -> list[Line]:
         """Return what is wrong with the topic, what it sets, and who reads it."""
+        # The kinds of edits come with it: narrow screens do without.
+        from console.present.configs import set_lines, staged_lines
+
         target = topic_resource(row.name)
-        staged = lines_of(diff(self.plan, self.snapshot), target) if self.plan.staged else {}
+        staged = staged_lines(target, self.plan, self.snapshot)
         wrong = trouble(row, min_isr(self.snapshot.configs, row.name))
         shown = TopicRow(row, self._listed.facts())
         return [[(clean(row.name), "")], *topic_lines(shown, wrong, set_lines(target, self.snapshot, staged))]
