@@ -23,6 +23,8 @@ _WITH_OPERATIONS = range(8, 11)
 _HEAD = Struct(">hiii")
 _ONE_BYTE = 0x80
 """A varint below this is one byte."""
+_LISTS_KEPT = 4_096
+"""Different lists of partitions that are found again by their bytes."""
 _NO_ID = bytes(16)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
@@ -125,10 +127,17 @@ class _Partitions:
         self._partitions: dict[bytes, Partition] = {}
         self._of_topics: dict[tuple[Partition, ...], tuple[Partition, ...]] = {}
         self._nodes: dict[bytes, tuple[int, ...]] = {}
+        self._lists: dict[bytes, tuple[Partition, ...]] = {}
+        self._sizes: dict[int, int] = {}
 
     def at(self, at: int) -> tuple[tuple[Partition, ...], int]:
         """Return the partitions of the topic that has them at this offset, by number, and the offset after them."""
-        body, known = self._body, self._partitions
+        body, known, first = self._body, self._partitions, at
+        # Most topics of a large cluster have the partitions of another one. A list says by itself where it ends, so
+        # that equal bytes are equal lists; how long this one may be is guessed by the last one that began alike.
+        end = at + self._sizes.get(body[at], 0)
+        if (list_before := self._lists.get(body[at:end])) is not None:
+            return list_before, end
         count, at = read_count(body, at)
         found = []
         for _ in range(count):
@@ -145,7 +154,11 @@ class _Partitions:
         if count > 1:
             found.sort()
         mine = tuple(found)
-        return self._of_topics.setdefault(mine, mine), at
+        mine = self._of_topics.setdefault(mine, mine)
+        self._sizes[body[first]] = at - first
+        if len(self._lists) < _LISTS_KEPT:
+            self._lists[body[first:at]] = mine
+        return mine, at
 
     def _decoded(self, data: bytes, isr: int, offline: int) -> Partition:
         """Return the partition of these bytes. isr, offline: where these lists are."""

@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import error_name
@@ -102,6 +104,23 @@ def test_topics_are_as_kio_decodes_them(version: int) -> None:
     assert list(found.items()) == list(by_kio(version, body).items())
     assert len(found) == 60
     assert decode_topics(version, response(version), error_name) == {}
+
+
+_LISTS = (
+    (),
+    (partition(13, 0),),
+    (partition(13, 0), partition(13, 1)),
+    (partition(13, 0, leader=2), partition(13, 1)),
+    (partition(13, 1), partition(13, 0)),
+    (partition(13, 0, 5), partition(13, 1)),
+)
+"""Some begin alike, some are as long as another."""
+
+
+@given(st.lists(st.sampled_from(_LISTS), max_size=40))
+def test_lists_of_partitions_that_stand_again_are_the_same(lists: list[tuple[Any, ...]]) -> None:
+    body = response(13, *(topic(13, f"t{number}", *each) for number, each in enumerate(lists)))
+    assert decode_topics(13, body, error_name) == by_kio(13, body)
 
 
 def test_equal_parts_are_one_object() -> None:
