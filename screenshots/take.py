@@ -137,6 +137,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 }, "groups": {
     "group": (
         "see:watched since", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
+        "see:lag 52  2 s behind",
     ),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
 }, "quiet": {

@@ -93,7 +93,7 @@ async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
     # A broker lists a logger once it has been used; what nobody set says what root says.
     state[str(LOGGERS)] = [each for each in state[str(LOGGERS)] if each[1] != "INFO"]
     for entity, values in (await quotas.describe_quotas(link)).items():
-        if all(name is None or name == IP or name in names for _, name in entity):
+        if all(name is None or name == IP or name in names for _, name in entity.parts):
             state[repr(entity)] = values
     users = (await scram.describe_scram(link)).users
     return state | {f"SCRAM of {user}": users[user] for user in users if user in names}
@@ -113,7 +113,7 @@ async def _forget_users(link: Link, names: Collection[str]) -> None:
     found = {
         entity: dict.fromkeys(values)
         for entity, values in (await quotas.describe_quotas(link)).items()
-        if any(name in names for _, name in entity)
+        if any(name in names for _, name in entity.parts)
     }
     users = (await scram.describe_scram(link)).users
     gone = tuple(ScramUser(user, each.mechanism) for user in users if user in names for each in users[user])
