@@ -24,6 +24,7 @@ from console.admin.link import (
     broker,
     controllers_of_cluster,
     decode,
+    import_partition_decoders,
     metadata_of_no_topic,
     until_settled,
 )
@@ -338,15 +339,11 @@ async def _log_dirs_of_broker(
         return kio.DescribeLogDirsRequest(topics=tuple(named))
 
     try:
-        raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=_import_decoder)
+        raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=import_partition_decoders)
         async with turn:
             return await aside(len(raw.body), partial(_dirs_of, raw))
     except AdminError as error:
         return error.failure
-
-
-def _import_decoder(_api: str, _version: int) -> None:
-    import console.wire.partition_decoders  # noqa: F401
 
 
 def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:

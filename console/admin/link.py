@@ -737,6 +737,11 @@ def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
     )
 
 
+def import_partition_decoders(_api: str, _version: int) -> None:
+    """Import what decodes ListOffsets and DescribeLogDirs while the broker works on one of them."""
+    import console.wire.partition_decoders  # noqa: F401
+
+
 def _prepare_decoding(api: str, version: int) -> None:
     from console.wire.frames import prepare_decoding
     from console.wire.schemas import response_type

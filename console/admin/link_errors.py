@@ -23,15 +23,11 @@ class TurnedAway(Disconnected):
 
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:
-    """Return a request was sent and not answered in time. asked: what it was sent to, in a word. is_forwarded: whether
-    that hands it on to the active controller, for which it waits."""
-    remedy = (
-        _CHECK_FIRST
-        if change
-        else WAITS_FOR_CONTROLLER
-        if is_forwarded
-        else f"Look at that {asked}'s load, and try again."
-    )
+    """Return that a request was sent and not answered in time. asked: what it was sent to, in a word. is_forwarded:
+    whether that hands it on to the active controller, for which it waits."""
+    remedy = WAITS_FOR_CONTROLLER if is_forwarded else f"Look at that {asked}'s load, and try again."
+    if change:
+        remedy = _CHECK_FIRST
     return Failure(
         "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
     )

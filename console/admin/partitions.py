@@ -18,7 +18,7 @@ from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.halving import Halving
-from console.admin.link import CONTROLLER, Build, Link, aside, broker, decode
+from console.admin.link import CONTROLLER, Build, Link, aside, broker, decode, import_partition_decoders
 from console.admin.topics import ANSWER_SECONDS, describe_topics
 from console.model.changes import (
     AlterReassignments,
@@ -561,7 +561,9 @@ async def _listed(
 ) -> dict[Place, Given]:
     """Return what is made of each partition's error code, timestamp and offset, as one broker answers. within:
     seconds. Raises AdminError."""
-    raw = await link.call_raw("list_offsets", build, to=broker(broker_id), timeout=within, prepare=_import_decoder)
+    raw = await link.call_raw(
+        "list_offsets", build, to=broker(broker_id), timeout=within, prepare=import_partition_decoders
+    )
     from console.wire.partition_decoders import decode_offsets
 
     size = len(raw.body)
@@ -576,10 +578,6 @@ async def _listed(
         for topic in response.topics
         for each in topic.partitions
     }
-
-
-def _import_decoder(_api: str, _version: int) -> None:
-    import console.wire.partition_decoders  # noqa: F401
 
 
 async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:

@@ -294,7 +294,7 @@ class Frame:
         # The first poll may wait for a broker that hangs, while others answered triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
         text = "live" if is_answered else "connecting"
-        return State(text, "muted", is_led=not self._cluster.triage.sees_no_leader)
+        return State(text, "muted", is_led=self._cluster.triage.is_led)
 
     def write_tabs(self) -> None:
         """Write the panes, with the number of staged edits and of causes."""

@@ -175,7 +175,7 @@ class ReplayFrame(Frame):
     def _state(self) -> State:
         lost = self._cluster.triage.lost is not None
         at = self._cluster.session.clock.now()
-        is_led = not self._cluster.triage.sees_no_leader
+        is_led = self._cluster.triage.is_led
         return State(f"REPLAY {time_of_day(at)}", "stale" if lost else "pending", current=not lost, is_led=is_led)
 
 

@@ -103,13 +103,13 @@ class Watch:
         await self._first.wait()
 
     @property
-    def sees_no_leader(self) -> bool:
-        """Whether the metadata quorum has no leader, by the last poll."""
+    def is_led(self) -> bool:
+        """Whether the metadata quorum may have a leader: False where it has none by the last poll."""
         if self.observations is None:
-            return False
+            return True
         from console.triage.symptoms import CLUSTER, NO_QUORUM_LEADER
 
-        return (NO_QUORUM_LEADER, CLUSTER) in self.observations.seen
+        return (NO_QUORUM_LEADER, CLUSTER) not in self.observations.seen
 
     @property
     def alarm(self) -> int:

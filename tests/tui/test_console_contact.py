@@ -239,7 +239,7 @@ async def test_brokers_that_learn_of_no_leader_have_none_in_any_pane(monkeypatch
         await it.press("1")
         await it.shows("leader, epoch")
         assert "active controller 2" in it.text
-        monkeypatch.setattr(Watch, "sees_no_leader", True)
+        monkeypatch.setattr(Watch, "is_led", False)
         await it.shows("no leader  as of")
         assert "ctrl ?" in it.lines[0]
         assert "leader, epoch" not in it.text

@@ -57,7 +57,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
             known.rates.seconds_left,
             self.plan.staged,
             self.cluster.changed.version,
-            self._is_led,
+            self.cluster.triage.is_led,
             self.own_samples(),
         )
 
@@ -90,7 +90,9 @@ class BrokersView(OwnLinesView[BrokerRow]):
             self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
         if not self.known():
             return []
-        return broker_rows(self.snapshot, self.plan, self._loads[1], self._rates.by_leader(), is_led=self._is_led)
+        return broker_rows(
+            self.snapshot, self.plan, self._loads[1], self._rates.by_leader(), is_led=self.cluster.triage.is_led
+        )
 
     def key(self, row: BrokerRow) -> Hashable:
         """Return the name of the config resource: the broker's id as text, ``""`` for the cluster default."""
@@ -112,11 +114,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
 
     def status(self) -> Line:
         """Return the quorum's leader and health."""
-        return quorum_line(self.snapshot, is_led=self._is_led)
-
-    @property
-    def _is_led(self) -> bool:
-        return not self.cluster.triage.sees_no_leader
+        return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def target_of(self, row: BrokerRow) -> ConfigResource:
         """Return the resource of the broker's configs, or the cluster default."""

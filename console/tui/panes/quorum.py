@@ -33,7 +33,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum, and whether it has a leader."""
-        return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.sees_no_leader)
+        return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.is_led)
 
     async def read(self) -> None:
         """Read the quorum. Raises AdminError."""
@@ -47,7 +47,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def rows(self) -> list[QuorumRow]:
         """Return voters and observers, the leader first."""
-        return quorum_rows(self.snapshot, is_led=not self.cluster.triage.sees_no_leader)
+        return quorum_rows(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def key(self, row: QuorumRow) -> Hashable:
         """Return id and directory id: a node may have had another directory before (KIP-853)."""
@@ -63,7 +63,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def status(self) -> Line:
         """Return the leader and its epoch."""
-        return quorum_line(self.snapshot, is_led=not self.cluster.triage.sees_no_leader)
+        return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def copied(self) -> str:
         """Return the directory's id, else the endpoint."""
