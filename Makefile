@@ -10,8 +10,8 @@ SITE := .venv-site
 RELEASE_TOOLS := .venv-release
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
-CHECKED := console widgets themes tests requirements bundle release setup.py $(wildcard benchmarks screenshots)
-TYPED := console widgets themes tests/support bundle release $(wildcard benchmarks screenshots)
+CHECKED := console widgets themes tests requirements bundle release hatch_build.py $(wildcard benchmarks screenshots)
+TYPED := console widgets themes tests/support bundle release hatch_build.py $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
@@ -105,13 +105,8 @@ format: dev-venv  ## put the code in its form
 lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra lake -c requirements/run.txt -o requirements/lake.txt
-	$(LOCK) --group build -o requirements/build.txt
-	$(LOCK) --group jars -o requirements/jars.txt
-	$(LOCK) --group bundle -o requirements/bundle.txt
-	$(LOCK) --group site -o requirements/site.txt
-	$(LOCK) --group release -o requirements/release.txt
-	$(LOCK) --group aws -o requirements/aws.txt
-	$(LOCK) pyproject.toml --extra lake --extra mcp --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
+	$(LOCK) $(addprefix --group ,build jars bundle site release aws) -c requirements/run.txt -o requirements/tools.txt
+	$(LOCK) pyproject.toml --extra lake --extra mcp --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -o requirements/dev.txt
 
 bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes
 	$(BIN)/python -m bundle $(BUNDLE)
@@ -120,19 +115,19 @@ release: dev-venv release-venv site  ## all of a release in dist/, with sums, of
 	@$(BIN)/python -m release $(RELEASE)
 
 dev-venv:
-	@$(PYTHON) requirements/make_venv.py $(DEV) requirements/dev.txt
+	@$(PYTHON) -m requirements.make_venv $(DEV) requirements/dev.txt
 
 run-venv:
-	@$(PYTHON) requirements/make_venv.py $(RUN) requirements/build.txt requirements/run.txt
+	@$(PYTHON) -m requirements.make_venv $(RUN) requirements/tools.txt:build requirements/run.txt
 
 lake-venv:
-	@$(PYTHON) requirements/make_venv.py $(LAKE) requirements/build.txt requirements/lake.txt
+	@$(PYTHON) -m requirements.make_venv $(LAKE) requirements/tools.txt:build requirements/lake.txt
 
 site-venv:
-	@$(PYTHON) requirements/make_venv.py $(SITE) requirements/build.txt requirements/site.txt
+	@$(PYTHON) -m requirements.make_venv $(SITE) requirements/tools.txt:build requirements/tools.txt:site
 
 release-venv:
-	@$(PYTHON) requirements/make_venv.py $(RELEASE_TOOLS) requirements/build.txt requirements/release.txt
+	@$(PYTHON) -m requirements.make_venv $(RELEASE_TOOLS) requirements/tools.txt:build requirements/tools.txt:release
 
 clean:  ## remove what these commands made here (the jars' cache stays)
 	rm -rf $(DEV) $(RUN) $(LAKE) $(SITE) $(RELEASE_TOOLS) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from bundle.locks import PYTHON, for_python
 from console.cli.installed import commit
+from requirements.locked import of_group
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "bundle" / "launcher"
+LOCKS = ROOT / "requirements"
 INTERPRETER = "github.com/kluctl/go-embed-python"
 GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 GLIBC = (2, 28)
@@ -66,10 +68,9 @@ def interpreter(arch: str, into: Path) -> None:
         target.chmod(0o755 if mode & 0o100 else 0o644)
 
 
-def wheels(arch: str, lock: Path, cache: Path) -> list[Path]:
-    """The wheels of a lock for this architecture, fetched once; each has one of the lock's hashes."""
-    text = lock.read_text()
-    folder = cache / f"wheels-{arch}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
+    """The wheels of a lock's text for this architecture, fetched once; each has one of the lock's hashes."""
+    folder = cache / f"wheels-{arch}-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
     if not folder.is_dir():
         making = folder.with_suffix(".part")
         shutil.rmtree(making, ignore_errors=True)
@@ -78,19 +79,19 @@ def wheels(arch: str, lock: Path, cache: Path) -> list[Path]:
         pip += [word for tag in (f"cp{PYTHON.replace('.', '')}", "abi3", "none") for word in ("--abi", tag)]
         pip += [word for tag in _PLATFORMS for word in ("--platform", f"{tag}_{arch}")]
         own = cache / f"{folder.name}.txt"
-        own.write_text(for_python(text))
+        own.write_text(for_python(lock))
         run([*pip, "--dest", str(making), "-r", str(own)])
         making.rename(folder)
     found = sorted(folder.glob("*.whl"))
     for wheel in found:
-        if f"sha256:{digest(wheel)}" not in text:
-            raise RuntimeError(f"{wheel} is not what {lock.name} names; delete {folder} and try again")
+        if f"sha256:{digest(wheel)}" not in lock:
+            raise RuntimeError(f"{wheel} is not what the lock names; delete {folder} and try again")
     return found
 
 
 def compiler(cache: Path) -> Path:
     """The folder of zig, which compiles C for both architectures and any glibc."""
-    (wheel,) = wheels(os.uname().machine, ROOT / "requirements" / "bundle.txt", cache)
+    (wheel,) = wheels(os.uname().machine, of_group((LOCKS / "tools.txt").read_text(), "bundle"), cache)
     folder = cache / wheel.stem / "ziglang"
     if not folder.is_dir():
         making = cache / f"{wheel.stem}.part"
@@ -107,7 +108,7 @@ def own_wheel(into: Path) -> Path:
     source = into / "source"
     for package in _OURS:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/kac.1"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "docs/kac.1"):
         (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bundle import papers, tree, unwinder
-from bundle.inputs import GO_NAMES, LAUNCHER, ROOT, digest, interpreter, own_wheel, run, wheels
+from bundle.inputs import GO_NAMES, LAUNCHER, LOCKS, digest, interpreter, own_wheel, run, wheels
 from bundle.locks import one_of
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
@@ -42,9 +42,10 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
     made = work / "kac"
     python = _tool(machine, cache)
     interpreter(arch, made)
-    locks = [ROOT / "requirements" / "run.txt"]
+    locks = [(LOCKS / "run.txt").read_text()]
     if with_lake:
-        locks += [one_of(ROOT / "requirements" / "lake.txt", name, cache) for name in ("duckdb", "obstore")]
+        lake = (LOCKS / "lake.txt").read_text()
+        locks += [one_of(lake, name) for name in ("duckdb", "obstore")]
     packages = [wheel for lock in locks for wheel in wheels(arch, lock, cache)]
     with TemporaryDirectory() as folder:
         own = own_wheel(Path(folder))

@@ -16,8 +16,8 @@ from cyclonedx.schema import SchemaVersion
 from packageurl import PackageURL
 
 from bundle.inputs import commit_time, digest
-from bundle.locks import Locked, locked
 from console.cli.installed import commit
+from requirements.locked import Locked, locked
 
 PROJECT = "kafka-admin-console"
 OUR_LICENCE = "Apache-2.0"
@@ -63,8 +63,8 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
     bom = Bom(components=[each for each in named.values() if each is not root], serial_number=number)
     bom.metadata.component = root
     bom.metadata.timestamp = commit_time()
-    for name, needed in needs.items():
-        bom.register_dependency(named[name], [named[each] for each in sorted(set(needed)) if each in named])
+    for name in sorted(named.keys() & needs.keys()):
+        bom.register_dependency(named[name], [named[each] for each in sorted(set(needs[name])) if each in named])
     text = JsonV1Dot6(bom).output_as_string(indent=1) + "\n"
     if (wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)) is not None:
         raise RuntimeError(f"the list of parts of {root.name} is not what CycloneDX's schema wants: {wrong}")
@@ -78,8 +78,10 @@ def of_package(package: Path, version: str, run_lock: str, build_lock: str = "")
         run_lock: the lock of what it needs at run time, without its extras; build_lock: of what builds it.
     """
     root = whole(PROJECT, version, f"pkg:pypi/{PROJECT}@{version}", digest(package), file=package.name)
-    entries = [*locked(run_lock), *locked(build_lock)]
-    for_building = {each.name for each in locked(build_lock)}
+    entries = list(locked(run_lock))
+    running = {each.name for each in entries}
+    for_building = {each.name for each in locked(build_lock)} - running
+    entries += [each for each in locked(build_lock) if each.name in for_building]
     parts = [_asked_for(each, ComponentScope.EXCLUDED if each.name in for_building else None) for each in entries]
     needs: dict[str, list[str]] = {PROJECT: []}
     for each in entries:

@@ -12,8 +12,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bundle.inputs import GO_NAMES, ROOT, Missing, digest, run
+from bundle.inputs import GO_NAMES, LOCKS, ROOT, Missing, digest, run
 from bundle.parts import of_package
+from requirements.locked import of_group
 
 GENERATED = {
     "docs/commands.md": ("console.cli.manual.pages", "commands"),
@@ -83,7 +84,8 @@ def packages(out: Path, version: str) -> None:
     run([python, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
     made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
     run([python, "-m", "twine", "check", "--strict", *map(str, made)], ROOT)
-    run_lock, build_lock = ((ROOT / "requirements" / f"{name}.txt").read_text() for name in ("run", "build"))
+    run_lock = (LOCKS / "run.txt").read_text()
+    build_lock = of_group((LOCKS / "tools.txt").read_text(), "build")
     for path in made:
         built_here = "" if path.suffix == ".whl" else build_lock
         (out / f"{path.name}.cdx.json").write_text(of_package(path, version, run_lock, built_here))

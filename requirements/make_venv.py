@@ -1,12 +1,14 @@
 """Makes a virtual environment from a lock, or does nothing where it is up to date.
 
-``python make_venv.py FOLDER LOCK…``: the locks' packages, checked by their hashes, and this project, editable. Runs on
-any Python 3 as far as saying that it is too old.
+``python -m requirements.make_venv FOLDER LOCK…``: the packages of the locks, checked by their hashes, and this project,
+editable. ``LOCK:GROUP`` is what one group of pyproject.toml asks for. Runs on any Python 3 as far as saying that it is
+too old.
 """
 
 import hashlib
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 OLDEST = (3, 11)
@@ -15,7 +17,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 def main():
     """Make the environment; the exit code."""
-    folder, locks = Path(sys.argv[1]), [Path(lock) for lock in sys.argv[2:]]
+    folder, locks = Path(sys.argv[1]), sys.argv[2:]
     found = "{}.{}".format(*sys.version_info[:2])
     if sys.version_info[:2] < OLDEST:
         return fail(
@@ -32,7 +34,8 @@ def main():
         )
     python, stamp = folder / "bin" / "python", folder / "made-from"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    packages, project = fingerprint(locks), fingerprint([PROJECT / "pyproject.toml"])
+    texts = {lock: text_of(lock) for lock in locks}
+    packages, project = fingerprint(*texts.values()), fingerprint((PROJECT / "pyproject.toml").read_text())
     made = stamp.read_text().split() if stamp.exists() and python.exists() else []
     if folder.is_symlink() and made != [packages, project]:
         return fail(
@@ -42,10 +45,11 @@ def main():
     if made[:1] != [packages]:
         say(f"making a virtual environment in {folder}")
         venv.EnvBuilder(with_pip=True, clear=True, prompt=f"kac {folder.name}").create(folder)
-        for lock in locks:
-            say(f"pip installs the packages of {lock.name}: a minute or so")
-            if subprocess.call([*pip, "--require-hashes", "-r", str(lock)]):
-                return fail(f"pip could not install {lock.name}; it says why above. Is there a way to a package index?")
+        for lock, text in texts.items():
+            name = Path(lock).name
+            say(f"pip installs the packages of {name}: a minute or so")
+            if install(pip, text):
+                return fail(f"pip could not install {name}; it says why above. Is there a way to a package index?")
     if made != [packages, project]:
         say(f"pip installs this checkout into {folder}")
         if subprocess.call([*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(PROJECT)]):
@@ -54,9 +58,28 @@ def main():
     return 0
 
 
-def fingerprint(files):
-    """What these files hold, for this Python and this checkout, as one hash."""
-    content = [sys.version.encode(), str(PROJECT).encode(), *(path.read_bytes() for path in files)]
+def text_of(lock):
+    """What a lock says, or its part for one group."""
+    # Here, as a Python that is too old can't read it.
+    sys.path.insert(0, str(PROJECT))
+    from requirements.locked import of_group
+
+    path, _, group = lock.partition(":")
+    text = Path(path).read_text()
+    return of_group(text, group) if group else text
+
+
+def install(pip, text):
+    """Install what a lock's text names; pip's exit code."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(text)
+        file.flush()
+        return subprocess.call([*pip, "--require-hashes", "-r", file.name])
+
+
+def fingerprint(*texts):
+    """What these texts say, for this Python and this checkout, as one hash."""
+    content = [sys.version.encode(), str(PROJECT).encode(), *(text.encode() for text in texts)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 

@@ -15,7 +15,7 @@ from tests.support.patience import LONG_PATIENCE
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "run.txt"
 PACKAGES = ("console", "widgets", "themes")
-_FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/kac.1")
+_FILES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "docs/kac.1")
 
 
 def build_wheel(folder: Path) -> Path:
@@ -30,7 +30,7 @@ def build_wheel(folder: Path) -> Path:
 def build_sdist(folder: Path) -> Path:
     """Build the sdist in the folder, in the same way."""
     source = _copy(folder)
-    code = f"import os, setuptools.build_meta as made; os.chdir({str(source)!r}); made.build_sdist({str(folder)!r})"
+    code = f"import os, hatchling.build as made; os.chdir({str(source)!r}); made.build_sdist({str(folder)!r})"
     _run([sys.executable, "-c", code])
     (sdist,) = folder.glob("*.tar.gz")
     return sdist

@@ -14,7 +14,7 @@ import venv
 from itertools import groupby
 from pathlib import Path
 
-LOCK = Path(__file__).resolve().parents[2] / "requirements" / "jars.txt"
+LOCK = Path(__file__).resolve().parents[2] / "requirements" / "tools.txt"
 
 
 def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
@@ -22,13 +22,18 @@ def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.C
 
     timeout: seconds, for each of making the environment and fetching. Raises subprocess.TimeoutExpired.
     """
+    # Here, as the environment in which this file runs as a script does not have it.
+    from requirements.locked import of_group
+
     with tempfile.TemporaryDirectory(prefix="kac-jgo-") as scratch:
+        lock = Path(scratch, "jars.txt")
+        lock.write_text(of_group(LOCK.read_text(), "jars"))
         venv.create(scratch, with_pip=True)
         # Else jgo fills ~/.m2, which is Maven's.
         places = {**os.environ, "M2_REPO": str(Path(scratch, "m2"))}
         python = str(Path(scratch, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-        for command in ([*pip, "-r", str(LOCK)], [python, __file__, str(folder), *wanted]):
+        for command in ([*pip, "-r", str(lock)], [python, __file__, str(folder), *wanted]):
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, env=places)
             if done.returncode:
                 break

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from requirements.locked import of_group
 from tests.support.cached_folder import cache_home, cached_folder
 from tests.support.patience import PATIENCE
 
-LOCK = Path(__file__).resolve().parents[2] / "requirements" / "aws.txt"
+LOCK = of_group((Path(__file__).resolve().parents[2] / "requirements" / "tools.txt").read_text(), "aws")
 
 
 def official_token(region: str, *credentials: str) -> str:
@@ -27,7 +28,7 @@ def official_credentials(profile: str, environ: Mapping[str, str]) -> tuple[str,
 
 
 def _python() -> str:
-    name = f"aws-{sha256(LOCK.read_bytes()).hexdigest()[:12]}"
+    name = f"aws-{sha256(LOCK.encode()).hexdigest()[:12]}"
     return str(cached_folder(cache_home() / name, _fill) / "bin" / "python")
 
 
@@ -55,7 +56,9 @@ print(MSKAuthTokenProvider.generate_auth_token_from_credentials_provider(sys.arg
 def _fill(folder: Path) -> None:
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
-    _run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", str(LOCK)])
+    lock = folder / "aws.txt"
+    lock.write_text(LOCK)
+    _run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", str(lock)])
 
 
 def _run(command: list[str], environ: Mapping[str, str] | None = None) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from bundle.locks import locked
+from bundle.inputs import LOCKS
 from bundle.parts import PROJECT, listed, of_package, part, whole
+from requirements.locked import locked, of_group
 
-ROOT = Path(__file__).resolve().parents[2]
-RUN, BUILD = ((ROOT / "requirements" / f"{name}.txt").read_text() for name in ("run", "build"))
+RUN, TOOLS = ((LOCKS / f"{name}.txt").read_text() for name in ("run", "tools"))
+BUILD = of_group(TOOLS, "build")
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def test_who_asks_for_what_is_as_the_lock_says(wheel: Path) -> None:
 
 def test_an_sdist_also_names_what_builds_it_and_is_no_part_of_it(wheel: Path) -> None:
     parts = named(json.loads(of_package(wheel, "0.1.0", RUN, BUILD)))
-    assert parts["setuptools"]["scope"] == "excluded"
-    assert "setuptools" not in named(json.loads(of_package(wheel, "0.1.0", RUN)))
+    assert parts["hatchling"]["scope"] == "excluded"
+    assert "hatchling" not in named(json.loads(of_package(wheel, "0.1.0", RUN)))
 
 
 def test_one_commit_makes_the_same_bytes(wheel: Path) -> None:

@@ -1,0 +1,60 @@
+"""What pyproject.toml can't say of a package: the commit that it is made of, and the shells' completions as files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMMIT = "console/commit.txt"
+"""In the wheel and the sdist alone: a checkout asks git."""
+COMPLETIONS = {
+    "bash": "share/bash-completion/completions/kac",
+    "zsh": "share/zsh/site-functions/_kac",
+    "fish": "share/fish/vendor_completions.d/kac.fish",
+}
+
+
+def commit(root: Path) -> str:
+    """Return the commit of a source tree, ``""`` if it is unknown: from the sdist, from KAC_COMMIT, or from git."""
+    if (root / COMMIT).is_file():
+        return (root / COMMIT).read_text().strip()
+    if "KAC_COMMIT" in os.environ or not (root / ".git").exists():
+        return os.environ.get("KAC_COMMIT", "")
+    describe = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*", "--abbrev=12"]
+    try:
+        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - git
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+class CommitAndCompletions(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds the commit to wheel and sdist, and the completions to the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Name the files that are made for this build.
+
+        Args:
+            version: ``"standard"``, or ``"editable"``, which stays a checkout.
+            build_data: hatchling's; ``force_include`` and ``shared_data`` map a file to its place in the package.
+        """
+        if version == "editable":
+            return
+        # Its end is this hook's, and that of the build.
+        self._scratch = TemporaryDirectory(prefix="kac-build-")
+        root, made = Path(self.root), Path(self._scratch.name)
+        if known := commit(root):
+            (made / "commit.txt").write_text(f"{known}\n")
+            build_data["force_include"][str(made / "commit.txt")] = COMMIT
+        if self.target_name == "wheel":
+            sys.path.insert(0, str(root))
+            from console.cli.manual.completion_scripts import SCRIPTS
+
+            for shell, place in COMPLETIONS.items():
+                (made / shell).write_text(SCRIPTS[shell])
+                build_data["shared_data"][str(made / shell)] = place
