@@ -112,8 +112,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     context = context_of(named)
     if context is None:
         return USAGE
-    import asyncio
-
+    from console import event_loop
     from console.admin.errors import AdminError
     from console.files.wanted import PARTS, wanted_of
     from console.session.reading import read_everything
@@ -123,7 +122,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     client = command_client(context)
     session = Session(client, context, "compare")
     try:
-        asyncio.run(read_everything(session))
+        event_loop.run(read_everything(session))
     except (AdminError, Refused) as error:
         complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
         return FAILED

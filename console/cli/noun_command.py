@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct, field
 
+from console import event_loop
 from console.answers.data_forms import write
 from console.cli.noun import KAFKA, Answers, Carry, Change, Changed, Noun, OptionsError, Running, Statements
 from console.language.errors import CommandError, LanguageError
@@ -89,7 +89,7 @@ class NounCommand(Struct):
             return USAGE
         client = connect(chosen)
         try:
-            return asyncio.run(self._on(client, chosen, carry))
+            return event_loop.run(self._on(client, chosen, carry))
         finally:
             client.close()
 

@@ -166,8 +166,7 @@ def with_session(
     context = context_of(options)
     if context is None:
         return USAGE
-    import asyncio
-
+    from console import event_loop
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
@@ -178,7 +177,7 @@ def with_session(
         return await work(Session(client, context, front_end))
 
     try:
-        return asyncio.run(working())
+        return event_loop.run(working())
     except (AdminError, Refused) as error:
         complain(error.failure.told.rstrip(". ") + ".")
         return FAILED

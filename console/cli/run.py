@@ -72,8 +72,7 @@ def run_shell(options: argparse.Namespace) -> int:
 
 
 def _interactive(context: Context, options: argparse.Namespace) -> int:
-    import asyncio
-
+    from console import event_loop
     from console.contexts import load
     from console.contexts.configured import Configured
     from console.session.command_history import command_history
@@ -105,6 +104,6 @@ def _interactive(context: Context, options: argparse.Namespace) -> int:
         return await shell.run()
 
     try:
-        return asyncio.run(work())
+        return event_loop.run(work())
     finally:
         end_client()

@@ -110,12 +110,11 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     handler = logging.StreamHandler()
     handler.setFormatter(Indented("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    import asyncio
-
+    from console import event_loop
     from console.embedded.state_file import StateFileError
 
     try:
-        asyncio.run(_serve(clusters, faults, until_input_ends))
+        event_loop.run(_serve(clusters, faults, until_input_ends))
     except StateFileError as error:
         return _complain(str(error), FAILED)
     except OSError as error:

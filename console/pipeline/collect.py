@@ -24,6 +24,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
+from console import event_loop
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError, BadAnswer, Disconnected, RequestTimedOut
 from console.admin.topics import describe_topics
@@ -201,7 +202,7 @@ def poll_all(
 
         return await asyncio.gather(*map(one, contexts))
 
-    return asyncio.run(all_of_them())
+    return event_loop.run(all_of_them())
 
 
 async def poll_context(

@@ -19,6 +19,7 @@ from uuid import UUID, uuid5
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
+from console import event_loop
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
@@ -107,7 +108,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
     state = folder / STATE
     folder.mkdir()
     (folder / _MARK).touch()
-    clusters = asyncio.run(_record_all(folder, state, end, passed))
+    clusters = event_loop.run(_record_all(folder, state, end, passed))
     listed = []
     for cluster in clusters:
         log = {"metadata-log": str(cluster.metadata_log)} if cluster.metadata_log is not None else {}

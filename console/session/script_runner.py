@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from console import event_loop
 from console.admin.errors import AdminError
 from console.answers.results import Printer
 from console.language.errors import CommandError, LanguageError
@@ -104,7 +104,7 @@ def run_script(
     client = connect(chosen)
     try:
         runner = Runner(Session(client, chosen, "run"), text, Printer(output))
-        asyncio.run(runner.run(statements))
+        event_loop.run(runner.run(statements))
         return runner.exit_code()
     finally:
         client.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct, field
 
+from console import event_loop
 from console.cli.kafka_configs.command_line import (
     OPTIONS,
     Arguments,
@@ -93,7 +93,7 @@ class ConfigsCommand(Struct):
             return FAILED
         client = self.connect(context)
         try:
-            return asyncio.run(self._on(client, context, request, added, deleted))
+            return event_loop.run(self._on(client, context, request, added, deleted))
         finally:
             client.close()
 

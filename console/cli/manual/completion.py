@@ -24,6 +24,7 @@ from argcomplete.completers import SuppressCompleter
 from argcomplete.finders import CompletionFinder
 from argcomplete.lexers import split_line
 
+from console import event_loop
 from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
 from console.model.entity_types import ENTITY_TYPES, EntityType, Lister
 from console.present.text import is_harmless
@@ -144,7 +145,7 @@ def _cluster_names(kind: Named, words: Sequence[str], command: str) -> list[str]
         return []
     client = client_of(context, ask=False)
     try:
-        return sorted(set(asyncio.run(_in_time(_read(Session(client, context), kind, _entity(words, command))))))
+        return sorted(set(event_loop.run(_in_time(_read(Session(client, context), kind, _entity(words, command))))))
     except (AdminError, Refused, TimeoutError):
         return []
     finally:

@@ -61,8 +61,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     if options.plans is not None and not options.plans.is_dir():
         complain(f"--plans {options.plans}: there is no such folder")
         return USAGE
-    import asyncio
-
+    from console import event_loop
     from console.cli.mcp.proposing import Proposals
     from console.cli.mcp.queries import Queries
     from console.cli.mcp.tools import Offer
@@ -73,7 +72,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     try:
         queries = Queries(client, context)
         proposals = Proposals(queries, options.plans and options.plans.absolute(), connection_of(options, context))
-        asyncio.run(serve(Offer(queries, proposals)))
+        event_loop.run(serve(Offer(queries, proposals)))
         return DONE
     finally:
         client.close()

@@ -1,0 +1,36 @@
+"""A coroutine's result does not become that of asyncio's own task, whose repr Python may make at the end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from console import event_loop
+
+
+class Large:
+    reprs = 0
+
+    def __repr__(self) -> str:
+        Large.reprs += 1
+        return "as long as a cluster"
+
+
+async def read() -> Large:
+    await asyncio.sleep(0)
+    return Large()
+
+
+def test_no_repr_is_made_of_a_result() -> None:
+    Large.reprs = 0
+    assert isinstance(event_loop.run(read()), Large)
+    assert Large.reprs == 0
+
+
+def test_an_error_is_the_coroutines_own() -> None:
+    async def fails() -> None:
+        raise KeyError("why")
+
+    with pytest.raises(KeyError, match="why"):
+        event_loop.run(fails())
