@@ -109,7 +109,7 @@ def _resources(root: Node) -> list[Node]:
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add what a resource wants. of: the document that it is in: items of a typed list may leave version and kind to it."""
+    """Add what a resource wants. of: its document, to which items of a typed list may leave their version and kind."""
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
     version = parts["apiVersion"].text()
