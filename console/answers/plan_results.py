@@ -321,11 +321,17 @@ def _reason(report: ApplyReport) -> str:
     return "" if report.ok else ": the check failed"
 
 
+NOT_READ_AGAIN = "could not be read again, so whether another client changed it is not known"
+
+
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
     """Return what another client changed, three ways: what was read, what is there, what the edit makes of it."""
     go_over = "look at what is theirs; then discard the edit, or overwrite it"
+    changed = tuple(each for each in report.conflicts if not each.is_unknown)
+    unknown = tuple(each for each in report.conflicts if each.is_unknown)
     found = (
-        ("conflicts", report.conflicts, "changed by another client since it was read:", go_over),
+        ("conflicts", changed, "changed by another client since it was read:", go_over),
+        ("unread", unknown, f"{NOT_READ_AGAIN}:", "look why; then discard the edit, or overwrite what may be there"),
         ("overridden", report.overridden, "changed by another client, and overwritten by this apply:", ""),
         (
             "surprises",

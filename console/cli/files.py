@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from console.cli.opening import DONE, FAILED, USAGE, with_session
+from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, with_session
 from console.model.numbers import option
 from console.safe_files import PRIVATE, read_text, write_whole
 from console.terminal import complain, put, stdout
@@ -56,7 +56,8 @@ def _rate(text: str) -> int:
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
     """Return what --prune names; None after printing what is wrong with it."""
-    from console.files.staging import KINDS, Prune
+    from console.files.staging import Prune
+    from console.files.wanted import KINDS
 
     found = []
     for text in options.prune:
@@ -145,6 +146,8 @@ def _left_out(staging: Staging) -> int:
         complain(str(problem))
     for line in staging.unread:
         complain(f"could not be read: {line}")
+    for line in staging.spared:
+        complain(line)
     return DONE if staging.whole else FAILED
 
 
@@ -201,14 +204,11 @@ def tell_difference(
         return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else DONE)
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
-    from console.files.staging import file_edits, staging_of
     from console.session.applying import check_plan
-    from console.session.reading import read_everything
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        wanted = file_edits(found.wanted, await read_everything(session), prune)
-        code = _left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
+        code = _left_out(await _stage_files(session, found, prune))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
@@ -268,7 +268,7 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--valid-only", action="store_true", help="send the rest where something can't be or is refused"
     )
-    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
+    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
     parser.add_argument(
         "--force", action="store_true", help="overwrite what another client has changed since, and name it"
     )
@@ -279,7 +279,7 @@ def run_apply(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are
-        invalid; 4 a reassignment has to wait.
+        invalid; 3 nothing was sent, as warnings are not accepted; 4 a reassignment has to wait.
     """
     from console.files.read import Read
 
@@ -299,21 +299,13 @@ def run_apply(options: argparse.Namespace) -> int:
         options = meant(options, found)
         if found.reassign is not None:
             return _reassign(options, "apply", found, begins=True)
-    from console.files.staging import file_edits, staging_of
-    from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
-        code, blocked = DONE, False
-        if kept:
-            code = FAILED
-            if _is_its_cluster(kept, await read_everything(session)):
-                report = session.stage([each.edit for each in kept.staged])
-                left, code = _unmoved(kept, report, session.plan, session.snapshot, options)
-                session.replan(left)
+        if kept is not None:
+            code = await _stage_kept(session, kept, options)
             blocked = bool(code)
-        elif found is not None:
-            wanted = file_edits(found.wanted, await read_everything(session), prune)
-            staging = staging_of(found, wanted, session.stage(wanted.edits), session.snapshot)
+        else:
+            staging = await _stage_files(session, found or Read(), prune)
             code, blocked = _left_out(staging), staging.blocked
         if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")
@@ -321,6 +313,38 @@ def run_apply(options: argparse.Namespace) -> int:
         return await _apply(session, options, NO_OTHERS if code else NO_CHANGES) or code
 
     return with_session(options, "apply", work)
+
+
+async def _stage_files(session: Session, read: Read, prune: tuple[Prune, ...]) -> Staging:
+    """Read the cluster, and stage what files want. Raises Refused, AdminError."""
+    from console.files.staging import file_edits, staging_of
+    from console.plan.plan import marked
+    from console.session.reading import read_everything
+
+    wanted = file_edits(read.wanted, await read_everything(session), prune)
+    staging = staging_of(read, wanted, session.stage(wanted.edits), session.snapshot)
+    session.replan(marked(session.plan, wanted.pruned))
+    return staging
+
+
+async def _stage_kept(session: Session, kept: PlanFile, options: argparse.Namespace) -> int:
+    """Read the cluster, and stage a file's plan, without the edits whose value has changed since. Returns the exit code
+    so far. Raises Refused, AdminError.
+    """
+    from console.plan.plan import marked
+    from console.session.read_again import read_again
+    from console.session.reading import read_everything
+
+    if not _is_its_cluster(kept, await read_everything(session)):
+        return FAILED
+    edits = [each.edit for each in kept.staged]
+    # No wanted state has groups, records or moves: what was not read must not look changed.
+    await read_again(session, edits)
+    report = session.stage(edits)
+    session.replan(marked(session.plan, {each.edit.slot: each.pruned for each in kept.staged if each.pruned}))
+    left, code = _unmoved(kept, report, session.plan, session.snapshot, options)
+    session.replan(left)
+    return code
 
 
 async def _apply(session: Session, options: argparse.Namespace, empty: str) -> int:
@@ -335,6 +359,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
     from console.answers.plan_results import plan_table, report_tables, risk_lines
     from console.answers.results import Printer
     from console.plan.reconcile import ApplyOptions, ApplyReport
+    from console.plan.risk_rules import accepted
     from console.plan.risks import risks
     from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
     from console.session.plan_facts import read_for_risks
@@ -351,8 +376,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
             printer(each)
 
     front = TerminalFront(session.context.name, Terminal(), show, complain)
-    accept = frozenset(name for name in options.accept.split(",") if name)
-    given = ApplyOptions(options.valid_only, options.force, risks=accept)
+    given = ApplyOptions(options.valid_only, options.force, risks=accepted(options.accept))
     if not options.yes:
         # The question has all of them; without a terminal the flow asks none.
         notes = () if front.can_ask else table.notes
@@ -372,7 +396,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
         )
     except NotApplied as refused:
         complain(f"{refused.message}; {refused.hint}")
-        return FAILED
+        return UNAPPLIED if refused.risks else FAILED
     return DONE if reports[-1].ok else FAILED
 
 
@@ -410,7 +434,7 @@ def _unmoved(
     """Return the plan without the edits whose value has changed since a file's plan was made, unless they are forced,
     and the exit code so far. What was refused and what has changed is printed.
     """
-    from console.answers.plan_results import conflict_table
+    from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
     from console.model.failure import sentences
@@ -420,13 +444,15 @@ def _unmoved(
     for refused in report.refused:
         complain(sentences(refused.reason, refused.remedy).rstrip(". ") + ".")
     moved = moved_since(kept, plan, known)
-    if moved:
-        Printer(options.output)(conflict_table("moved", moved, "changed since the plan was made:"))
+    if changed := [each for each in moved if not each.is_unknown]:
+        Printer(options.output)(conflict_table("moved", changed, "changed since the plan was made:"))
     if not moved or options.force:
         return plan, FAILED if report.refused else DONE
-    for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
-        keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)
-        complain(f"left out, changed since the plan was made: {names.target(target)}: {keys}; --force goes over it")
+    for target, is_unknown in dict.fromkeys((each.staged.edit.target, each.is_unknown) for each in moved):
+        mine = (each for each in moved if (each.staged.edit.target, each.is_unknown) == (target, is_unknown))
+        keys = ", ".join(each.staged.edit.key or "all of it" for each in mine)
+        why = NOT_READ_AGAIN if is_unknown else "changed since the plan was made"
+        complain(f"left out, {why}: {names.target(target)}: {keys}; --force goes over it")
     # Only edits are sent whose values are still those that the plan was made from, also with --valid-only.
     return without(plan, {conflict.staged.edit.slot for conflict in moved}), FAILED
 

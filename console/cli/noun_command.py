@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     from console.session.apply_flow import Asks
     from console.session.snapshot_reader import Client
 
-DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
+DONE, FAILED, USAGE, DENIED, UNAPPLIED = 0, 1, 2, 3, 3
+
+
+class _NotAccepted(CommandError):
+    """Nothing was sent, as warnings are not accepted."""
 
 
 class NounCommand(Struct):
@@ -71,7 +75,8 @@ class NounCommand(Struct):
             connect: opens the client, which this closes.
 
         Returns:
-            The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied.
+            The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 warnings are not accepted and nothing
+            sent, or with --exit-code: something is denied.
         """
         try:
             action = self.noun.action_of(self.given)
@@ -137,6 +142,7 @@ class NounCommand(Struct):
             return self.refuse(str(error))
         except LanguageError as error:
             self._complain_of(error)
+            return UNAPPLIED if isinstance(error, _NotAccepted) else FAILED
         except (AdminError, Refused) as error:
             self.complain(failure_text(error.failure))
         else:
@@ -214,7 +220,8 @@ class NounCommand(Struct):
         try:
             reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
         except NotApplied as refused:
-            raise CommandError(refused.message, refused.hint) from None
+            kind = _NotAccepted if refused.risks else CommandError
+            raise kind(refused.message, refused.hint) from None
         return self._ended(DONE if reports[-1].ok else FAILED)
 
     def _ended(self, code: int) -> Changed:
@@ -236,11 +243,12 @@ class NounCommand(Struct):
         --accept.
         """
         from console.plan.reconcile import ApplyOptions
+        from console.plan.risk_rules import accepted
         from console.session.apply_flow import Asks
 
         own, yes = not self.is_kafka, self.given.yes
-        accepted = frozenset(name for name in self.given.accept.split(",") if name)
-        return ApplyOptions(risks=accepted), Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
+        options = ApplyOptions(risks=accepted(self.given.accept))
+        return options, Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
 
     def _refusals(self, report: StageReport) -> bool:
         from console.present import names

@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
 
-DONE, FAILED, USAGE = 0, 1, 2
-"""Exit codes that all commands share."""
+DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
+"""Exit codes that all commands share. UNAPPLIED: nothing was sent, as warnings are not accepted."""
 
 
 def context_of(options: argparse.Namespace) -> Context | None:

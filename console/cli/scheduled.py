@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.answers.results import Column, Printer, Row, Table
-from console.cli.opening import DONE, FAILED, with_session
+from console.cli.opening import DONE, FAILED, UNAPPLIED, with_session
 from console.language.interpret import command_of
 from console.language.snapshot_parts import Needs
 from console.model.codes import BROKER, TOPIC
@@ -41,7 +41,8 @@ def due_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac due``."""
     parser.set_defaults(run=run_due)
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
-    parser.add_argument("--accept", metavar="NAME,…", default="", help="with --apply: go on in spite of these warnings")
+    accept = "with --apply: go on in spite of these warnings"
+    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help=accept)
     parser.add_argument(
         "--forget", metavar="CHANGE", type=option(natural_number), help="what this change set for a time is to stay"
     )
@@ -52,11 +53,13 @@ def run_due(options: argparse.Namespace) -> int:
     """Print the changes that were made for a time; take back those that are due, or keep one.
 
     Returns:
-        The exit code: 0 done, or nothing was due; 1 something could not be taken back; 2 no context.
+        The exit code: 0 done, or nothing was due; 1 something could not be taken back; 2 no context; 3 warnings
+        of something that is due are not accepted.
     """
     from datetime import UTC, datetime
 
     from console.answers.history_results import ahead_lines
+    from console.plan.risk_rules import accepted
     from console.session.due import due_table, forget, take_back
     from console.session.former_changes import read_open, reconcile_open
     from console.session.terminal_front import Terminal
@@ -76,8 +79,8 @@ def run_due(options: argparse.Namespace) -> int:
             if all(due.until > now for due in (await read_open(journal)).expiring()):
                 complain("nothing is due")
                 return DONE
-            accept = [name for name in options.accept.split(",") if name]
-            return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
+            taken = await take_back(session, tell, Terminal(), accepted(options.accept))
+            return FAILED if taken.failed else UNAPPLIED if taken.warned else DONE
         past = await read_open(journal)
         for line in (*past.problems, *ahead_lines(past.changes.values(), datetime.now(UTC))):
             complain(line)

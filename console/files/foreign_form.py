@@ -48,6 +48,29 @@ class TextForm(NamedTuple):
     take: Callable[[str, str, Read], Iterator[FileProblem]]
 
 
+_ABOUT = {
+    "topic": ("topics",),
+    "user": ("acls", "quotas"),
+    "principal": ("acls", "quotas"),
+    "acl": ("acls",),
+    "accesscontrol": ("acls",),
+    "authorization": ("acls",),
+    "rolebinding": ("acls",),
+    "quota": ("quotas",),
+    "broker": ("configs",),
+    "group": ("configs",),
+}
+"""By a word in the name of a kind of document, the kinds of a wanted state that it is about."""
+
+
+def kinds_about(kind: str) -> tuple[str, ...]:
+    """Return the kinds of a wanted state (`wanted.KINDS`) that a document is about, by the name of its kind, in the
+    words of any tool: ``KafkaTopicList``, ``AccessControlList``.
+    """
+    name = kind.lower()
+    return tuple(dict.fromkeys(each for word, kinds in _ABOUT.items() if word in name for each in kinds))
+
+
 def fields(text: str, before: str, separators: Sequence[str], after: str) -> tuple[str, ...] | None:
     """Return what stands between a beginning, separators and an end, of a line in which the first of several parts may
     have any text; None if the line is not made so. The rightmost separators count, so it takes one pass.

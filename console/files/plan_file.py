@@ -17,7 +17,7 @@ from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
 from console.plan.edit_json import edit_json, edit_of, holds_secret, was_json, was_of
 from console.plan.plan import Plan
-from console.plan.staged import Staged
+from console.plan.staged import Pruned, Staged
 from console.present import names
 
 FORMAT = "kac plan"
@@ -48,6 +48,8 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
 
 def _edit(staged: Staged) -> dict[str, Any]:
     data: dict[str, Any] = {"edit": edit_json(staged.edit), "was": was_json(staged.edit, staged.was)}
+    if staged.pruned is not None:
+        data["pruned"] = list(staged.pruned)
     return data if staged.topic_id is None else {**data, "topic_id": staged.topic_id}
 
 
@@ -86,7 +88,9 @@ def read_plan(text: str, source: str) -> PlanFile:
 
 def _staged(data: dict[str, Any]) -> Staged:
     edit = edit_of(data["edit"])
-    return Staged(edit, was_of(edit, data["was"]), topic_id=data.get("topic_id"))
+    section, of = data.get("pruned") or (None, 0)
+    pruned = None if section is None else Pruned(str(section), int(of))
+    return Staged(edit, was_of(edit, data["was"]), topic_id=data.get("topic_id"), pruned=pruned)
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:

@@ -21,8 +21,9 @@ class Read:
     partial: entities of which the file names some keys, and says nothing of the others. alone: entities of
     which nothing is wanted, and which are not removed either. reassign: what a file of
     kafka-reassign-partitions wants, and its place. notes: what is left out, and why; it keeps nothing from being done.
-    clusters: by the name that a file has for its cluster, what such files want; the rest is for any cluster. cluster:
-    that name, of what is wanted of one cluster (`for_cluster`).
+    refused: by kind (one of `wanted.KINDS`), a document that is about that kind and was not taken. clusters: by the
+    name that a file has for its cluster, what such files want; the rest is for any cluster. cluster: that name, of what
+    is wanted of one cluster (`for_cluster`).
     """
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Read:
     alone: set[Target] = field(default_factory=set)
     reassign: tuple[Reassign, str, int] | None = None
     notes: list[FileProblem] = field(default_factory=list)
+    refused: dict[str, FileProblem] = field(default_factory=dict)
     clusters: dict[str, Read] = field(default_factory=dict)
     cluster: str = ""
 
@@ -47,6 +49,7 @@ class Read:
             frozenset(self.acls),
             frozenset(self.partial),
             frozenset(self.alone),
+            self.refused,
         )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
@@ -80,6 +83,18 @@ class Read:
     def is_empty(self) -> bool:
         """Whether it wants nothing that can be compared."""
         return not (self.topics or self.configs or self.quotas or self.acls)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a document was taken. One may be about an entity and want nothing of it that can be compared."""
+        about = self.partial or self.alone or self.reassign
+        return not self.is_empty or bool(about) or any(part.is_taken for part in self.clusters.values())
+
+    def leave_out(self, note: FileProblem, kinds: Iterable[str]) -> None:
+        """Record a document that is not taken, and the kinds that it is about."""
+        self.notes.append(note)
+        for kind in kinds:
+            self.refused.setdefault(kind, note)
 
 
 def for_cluster(read: Read, given: str | None) -> Read:
@@ -125,5 +140,6 @@ def for_cluster(read: Read, given: str | None) -> Read:
         read.alone | part.alone,
         read.reassign,
         [*read.notes, *part.notes, *others],
+        {**part.refused, **read.refused},
         cluster=name,
     )

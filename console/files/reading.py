@@ -48,6 +48,10 @@ STDIN = "-"
 LARGEST = 128 << 20
 """The largest file that is read, in bytes."""
 TEMPLATE = "{{"
+NOTHING_TAKEN = (
+    "no document was taken, so nothing is compared, changed or pruned",
+    "kac export shows what a file looks like; docs/files.md names the other tools' files that are read",
+)
 RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
 """Characters at most by which a form of lines is recognized."""
@@ -65,14 +69,17 @@ def read_files(names: Iterable[str]) -> Read:
         The wanted state of all of them together, with the file and line of each entity and key.
 
     Raises:
-        FileProblems: all that is wrong in all files: unreadable ones, YAML, schema, and entities that stand twice.
+        FileProblems: all that is wrong in all files: unreadable ones, YAML, schema, and entities that stand twice; or
+            no document was taken: nothing read is not nothing wanted.
     """
-    read, problems = Read(), list[FileProblem]()
+    read, problems, source = Read(), list[FileProblem](), ""
     for source, text in _texts(names, problems):
         try:
             problems += take_text(text, source, read)
         except FileProblem as problem:
             problems.append(problem)
+    if not problems and not read.is_taken:
+        problems += [*read.notes, FileProblem(source, None, *NOTHING_TAKEN)]
     if problems:
         raise FileProblems(problems)
     return read
@@ -141,6 +148,9 @@ def take(document: Document, read: Read) -> list[FileProblem]:
         part = FilePart.model_validate(document.data)
     except ValidationError as error:
         return list(schema_problems(error, document))
+    if not any(getattr(part, name) for name in FilePart.model_fields if name != "version"):
+        sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls"))
+        read.notes.append(FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}"))
     return list(_entities(part, document, read))
 
 

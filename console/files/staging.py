@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.files.read import Read
 from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
@@ -29,22 +29,22 @@ from console.plan.edits import (
     RemoveAcl,
     SetConfig,
     SetQuota,
+    Slot,
     UnsetConfig,
     UnsetQuota,
 )
 from console.plan.plan import StageReport
-from console.plan.staged import subject
+from console.plan.staged import Pruned, subject
 from console.plan.values import as_compared
-from console.present.names import quota_entity
+from console.present.names import plural, quota_entity
 
 # What has to be edited for a cluster to be as a file wants it.
 
-KINDS = ("topics", "configs", "quotas", "acls")
 
 
 class Prune(NamedTuple):
-    """What may be removed where no file lists it: entities of a kind (one of KINDS) whose names match a glob; ACLs are
-    matched by principal, quotas by their entity as text.
+    """What may be removed where no file lists it: entities of a kind (one of `wanted.KINDS`) whose names match a glob;
+    ACLs are matched by principal, quotas by their entity as text.
     """
 
     kind: str
@@ -63,10 +63,14 @@ class Obstacle(NamedTuple):
 
 
 class FileEdits(Struct, frozen=True):
-    """What a wanted state requires. edits: what to stage. obstacles: what no edit can do."""
+    """What a wanted state requires. edits: what to stage. obstacles: what no edit can do. pruned: of the edits that
+    remove what no file lists, what they are part of. spared: what is not pruned though it was asked for, and why.
+    """
 
     edits: tuple[Edit, ...]
     obstacles: tuple[Obstacle, ...]
+    pruned: Mapping[Slot, Pruned] = field(default_factory=dict)
+    spared: tuple[str, ...] = ()
 
 
 def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) -> FileEdits:
@@ -98,9 +102,19 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
         if entity not in wanted.partial:
             edits += [UnsetQuota(entity, key) for key in there if key not in limits]
     edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
-    for one in prune:
-        edits += _pruned(one, wanted, snapshot)
-    return FileEdits(tuple(edits), tuple(obstacles))
+    pruned: dict[Slot, Pruned] = {}
+    spared: list[str] = []
+    some = tuple(prune)
+    now = wanted_of(snapshot) if some else Wanted()
+    for one in some:
+        for of, gone in _by_section(_unlisted(one, wanted, now)).items():
+            if why := _why_spared(one.kind, of, wanted):
+                spared.append(f"{plural(len(gone), 'entity', 'entities')} of {of} not pruned: {why}")
+                continue
+            removals = [edit for each in gone for edit in each.edits]
+            edits += removals
+            pruned |= dict.fromkeys((edit.slot for edit in removals), Pruned(of, len(_sections(now)[of])))
+    return FileEdits(tuple(edits), tuple(obstacles), pruned, tuple(spared))
 
 
 def _topic(
@@ -168,32 +182,66 @@ def _secret(resource: ConfigResource, key: str) -> Obstacle:
     return Obstacle(resource, key, why, secret=True)
 
 
-def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
-    now = wanted_of(snapshot)
+class _Unlisted(NamedTuple):
+    """An entity that no file lists. section: where files have such entities. edits: what removes it."""
+
+    section: str
+    edits: tuple[Edit, ...]
+
+
+def _unlisted(prune: Prune, wanted: Wanted, now: Wanted) -> Iterator[_Unlisted]:
+    """Yield what a cluster has and no file lists, of a kind and with a name that may be removed. now: the cluster."""
     match prune.kind:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
             stay = alone | wanted.topics.keys()
-            yield from (DeleteTopic(name) for name in now.topics if name not in stay and _goes(name, prune))
+            gone = (name for name in now.topics if name not in stay and _goes(name, prune))
+            yield from (_Unlisted("topics", (DeleteTopic(name),)) for name in gone)
         case "configs":
             for resource, values in now.configs.items():
                 name = DEFAULT if resource.is_cluster_default else resource.name
                 if resource not in wanted.configs and _goes(name, prune):
-                    yield from (UnsetConfig(resource, key) for key in values)
+                    yield _Unlisted(_section(resource), tuple(UnsetConfig(resource, key) for key in values))
         case "quotas":
             for entity, limits in now.quotas.items():
                 if entity not in wanted.quotas and entity not in wanted.alone and _goes(quota_entity(entity), prune):
-                    yield from (UnsetQuota(entity, key) for key in limits)
+                    yield _Unlisted(_section(entity), tuple(UnsetQuota(entity, key) for key in limits))
         case "acls":
-            gone = now.acls - wanted.acls
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
-            yield from (
-                RemoveAcl(acl) for acl in sorted(gone) if acl.principal not in users and _goes(acl.principal, prune)
-            )
+            left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)
+            yield from (_Unlisted("acls", (RemoveAcl(acl),)) for acl in left if _goes(acl.principal, prune))
 
 
 def _goes(name: str, prune: Prune) -> bool:
     return fnmatchcase(name, prune.glob)
+
+
+def _section(of: ConfigResource | QuotaEntity) -> str:
+    """Return where files have an entity: a form that has no word for quotas of clients may list those of users."""
+    return f"quotas by {' and '.join(of.types)}" if isinstance(of, QuotaEntity) else of.type.entity.section
+
+
+def _sections(wanted: Wanted) -> Mapping[str, Collection[object]]:
+    """Return what a state has, by section."""
+    found: dict[str, list[object]] = {"topics": [*wanted.topics], "acls": [*wanted.acls]}
+    for each in (*wanted.configs, *wanted.quotas):
+        found.setdefault(_section(each), []).append(each)
+    return found
+
+
+def _by_section(unlisted: Iterable[_Unlisted]) -> Mapping[str, list[_Unlisted]]:
+    found: dict[str, list[_Unlisted]] = {}
+    for each in unlisted:
+        found.setdefault(each.section, []).append(each)
+    return found
+
+
+def _why_spared(kind: str, section: str, wanted: Wanted) -> str:
+    """Return why nothing of a section is removed though no file lists it; ``""`` if it may be."""
+    if (refused := wanted.refused.get(kind)) is not None:
+        return f"not all documents of that kind were taken: {refused}"
+    # A file that says nothing of a kind does not say that there should be none.
+    return "" if _sections(wanted).get(section) else "the files list nothing of it"
 
 
 # Files staged in a session: the edits that they ask for, and what of them can't be.
@@ -202,13 +250,14 @@ def _goes(name: str, prune: Prune) -> bool:
 class Staging(Struct, frozen=True):
     """The outcome of staging files. report: what was staged. problems: what can't be done, each with its file and line;
     secrets: those among the wanted that are not set and that no file holds, likewise; unread: parts of the cluster that
-    could not be read, a line each.
+    could not be read, a line each. spared: what is not pruned though it was asked for, likewise.
     """
 
     report: StageReport
     problems: tuple[FileProblem, ...]
     secrets: tuple[FileProblem, ...] = ()
     unread: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
 
     @property
     def blocked(self) -> bool:
@@ -217,8 +266,8 @@ class Staging(Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """Whether nothing that the files want was left out."""
-        return not (self.blocked or self.secrets)
+        """Whether nothing that the files want, or the operator asked for, was left out."""
+        return not (self.blocked or self.secrets or self.spared)
 
 
 def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snapshot) -> Staging:
@@ -241,7 +290,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
         f"{each.part} {each.entity}: {each.failure}".strip() for each in snapshot.failures if each.part in PARTS
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
-    return Staging(report, tuple(problems), secrets, unread)
+    return Staging(report, tuple(problems), secrets, unread, found.spared)
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

@@ -19,12 +19,15 @@ from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.yaml_places import FileProblem
 
 # What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
 
 
 PARTS = frozenset({"topics", "configs", "quotas", "acls", "resources"})
 """Parts of a snapshot that a wanted state is made of."""
+KINDS = ("topics", "configs", "quotas", "acls")
+"""The kinds of entities that a wanted state is made of."""
 
 
 class Hidden(Enum):
@@ -52,7 +55,8 @@ class WantedTopic(Struct, frozen=True):
 class Wanted(Struct, frozen=True):
     """A wanted state. configs: brokers, groups and other resources with a section, with all overrides of each that is
     listed; quotas: all limits of each entity that is listed. partial: entities of which only some keys are listed: the
-    others may be anything. alone: topics and users that are left as they are, whatever is pruned.
+    others may be anything. alone: topics and users that are left as they are, whatever is pruned. refused: by kind (one
+    of `KINDS`), a document of that kind that was not taken: what it would want is not known, so nothing is pruned.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -61,6 +65,7 @@ class Wanted(Struct, frozen=True):
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
     alone: frozenset[Target] = frozenset()
+    refused: Mapping[str, FileProblem] = field(default_factory=dict)
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:

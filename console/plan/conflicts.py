@@ -32,6 +32,11 @@ class Conflict(Struct, frozen=True):
     topic_id: str | None = None
     why: str = ""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the target could not be read again, so that nothing says whether it changed."""
+        return self.now is UNREAD
+
 
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the edits whose target has changed since they were staged.
@@ -78,14 +83,14 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the conflicts in which the target itself changed, and not only what it inherits."""
     return tuple(
-        c for c in conflicts(staged, fresh) if c.why or c.now is UNREAD or own_moved(c.staged.edit, c.staged.was, c.now)
+        c for c in conflicts(staged, fresh) if c.why or c.is_unknown or own_moved(c.staged.edit, c.staged.was, c.now)
     )
 
 
 def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return a conflict for each applied edit whose target now has neither the edit's value nor the former one."""
     return tuple(
-        conflict for conflict in conflicts(applied, fresh) if conflict.now is not UNREAD and _visible(conflict)
+        conflict for conflict in conflicts(applied, fresh) if not conflict.is_unknown and _visible(conflict)
     )
 
 

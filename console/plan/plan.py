@@ -16,7 +16,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
-from console.plan.staged import Draft, Dropped, Refused, Staged, subject, topic_id_of
+from console.plan.staged import Draft, Dropped, Pruned, Refused, Staged, subject, topic_id_of
 
 
 class _Removed(NamedTuple):
@@ -274,6 +274,12 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
         The same plan (the same object) where no edit matches.
     """
     return without(plan, {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)})
+
+
+def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
+    """Return the plan with edits marked as removing what no file lists; it adds no step to undo."""
+    staged = (replace(each, pruned=pruned.get(each.edit.slot, each.pruned)) for each in plan.staged)
+    return replace(plan, staged=tuple(staged)) if pruned else plan
 
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:

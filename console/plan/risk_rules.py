@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ ASSIGNED_CONSUMERS = "assigned-consumers"
 LOG_DIR_SPACE = "log-dir-space"
 NO_SPARE_VOTER = "no-spare-voter"
 DEAD_LETTERS_LOST = "dead-letters-lost"
+PRUNES_MANY = "prunes-many"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -55,9 +57,20 @@ NAMES = (
     LOG_DIR_SPACE,
     NO_SPARE_VOTER,
     DEAD_LETTERS_LOST,
+    PRUNES_MANY,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
+_ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
+
+
+def accepted(text: str) -> frozenset[str]:
+    """Return the warnings that an option accepts, as `Risk.accepted_as` has them. A subject may have commas."""
+    return frozenset(each for each in _ITEM.split(text) if each)
+
+
+MOST_PRUNED = 10
+"""Entities that files may remove by leaving them out, without a warning."""
 READ_TOPICS = 2_000
 """Topics whose configs are read to find out whether they inherit a default; with more the texts say so."""
 READ_PARTITIONS = 10_000

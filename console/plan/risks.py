@@ -4,16 +4,17 @@ a name, by which an operator accepts it before it is sent. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
+from console.model.changes import Target
 from console.model.snapshot import Snapshot
 from console.plan.compile import predict
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
-from console.plan.risk_rules import NOTHING, Judged, Risk, RiskFacts, RiskNeeds
-from console.plan.staged import Draft, Staged
+from console.plan.risk_rules import MOST_PRUNED, NOTHING, PRUNES_MANY, Judged, Risk, RiskFacts, RiskNeeds
+from console.plan.staged import Draft, Pruned, Staged
 
 # What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
 #
@@ -35,12 +36,28 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
     all_ = tuple(staged)
     # Predicted only when the first rule asks: not every plan has rules that do.
     judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
-    return tuple(
+    of_each = (
         Risk(each.edit.slot, rule.name, text, rule.subject(each.edit))
         for each in all_
         for rule in kind_of(each.edit).risks
         for text in rule.judge(each.edit, judged)
     )
+    return (*of_each, *_pruned_risks(all_))
+
+
+def _pruned_risks(staged: Iterable[Staged]) -> Iterator[Risk]:
+    """Yield a warning where files remove many entities by leaving them out. Its subject is their number: a mistake in a
+    file is seen by it.
+    """
+    removed: dict[Pruned, dict[Target, Slot]] = {}
+    for each in staged:
+        if each.pruned is not None:
+            removed.setdefault(each.pruned, {}).setdefault(each.edit.target, each.edit.slot)
+    count = sum(map(len, removed.values()))
+    if count > MOST_PRUNED or any(2 * len(gone) > section.of for section, gone in removed.items()):
+        parts = "; ".join(f"{len(gone):,} of {of:,} in {section}" for (section, of), gone in removed.items())
+        first = next(iter(next(iter(removed.values())).values()))
+        yield Risk(first, PRUNES_MANY, f"{count:,} entities that no file lists are removed: {parts}", str(count))
 
 
 def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:

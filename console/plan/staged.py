@@ -80,13 +80,22 @@ has for a partition, a group with all its offsets. None: nothing was
 there."""
 
 
+class Pruned(NamedTuple):
+    """What an edit removes because no file lists it. section: where files have such entities. of: how many of them the
+    cluster had.
+    """
+
+    section: str
+    of: int
+
+
 class Staged(Struct, frozen=True):
     """An edit, and what was read of its target when it was staged.
 
     lasts_ms: milliseconds for which it is to hold once it is applied; None for good. reverts: the edit of an applied
     change that it reverts. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
     topic of the same name may exist since. doubt: why its target may not be what it is meant for; ``""`` for no doubt.
-    An edit in doubt is not sent before an operator accepts it.
+    An edit in doubt is not sent before an operator accepts it. pruned: None for an edit that somebody named.
     """
 
     edit: Edit
@@ -95,6 +104,7 @@ class Staged(Struct, frozen=True):
     reverts: Place | None = None
     topic_id: str | None = None
     doubt: str = ""
+    pruned: Pruned | None = None
 
 
 class Dropped(NamedTuple):

@@ -25,7 +25,7 @@ from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
-from console.plan.conflicts import changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import diff
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
@@ -65,6 +65,11 @@ CONFLICT = Failure(
     "CONFLICT",
     "another client changed it since it was read",
     "Look at what is there now; then discard the edit, or apply with --force to overwrite it.",
+)
+NOT_READ = Failure(
+    "NOT_READ",
+    "it could not be read again, so whether another client changed it is not known",
+    "Look why it can't be read; or apply with --force to send the edit all the same.",
 )
 STOPPED = Failure(
     "STOPPED",
@@ -212,11 +217,15 @@ def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
     run = replace(run, conflicts=conflicts(valid, run.fresh))
     standing = () if run.options.force else left_over(run.conflicts, run.options.accepted)
     if standing:
-        failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in standing}
+        failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, _why(c)) for c in standing}
         marked = with_outcomes(plan, {**plan.outcomes, **failed})
         return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing)), marked
     # The diff, the journal and the way back then have the values that this apply really replaces.
     return run, rebase(plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)})
+
+
+def _why(conflict: Conflict) -> Failure:
+    return NOT_READ if conflict.is_unknown else CONFLICT
 
 
 async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
@@ -382,7 +391,7 @@ async def _send_next(
     overtaken = changed_since(step.staged, fresh)
     run = replace(run, overtaken=(*run.overtaken, *overtaken))
     if overtaken and not force:
-        return run.kept_back(CONFLICT)
+        return run.kept_back(next((CONFLICT for each in overtaken if not each.is_unknown), NOT_READ))
     if work.stopping:
         return run.kept_back(INTERRUPTED)
     # Up to here a stop keeps the request back; from here it waits for the answer.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.answers.history_results import local
 from console.answers.plan_results import report_tables, with_source
@@ -52,9 +52,16 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
     return Table("due", _COLUMNS, tuple(rows), empty="nothing was set for a time")
 
 
+class Taken(NamedTuple):
+    """What was not taken back. failed: something could not be. warned: warnings of something are not accepted."""
+
+    failed: bool = False
+    warned: bool = False
+
+
 async def take_back(
-    session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
-) -> bool:
+    session: Session, tell: Callable[[Result], None], operator: Operator, accept: frozenset[str] = frozenset()
+) -> Taken:
     """Take back everything that is due.
 
     The edits of one change go in one apply. If one of them can't be taken back, each goes alone, so that a deleted
@@ -63,10 +70,10 @@ async def take_back(
 
     Args:
         tell: shows a result.
-        accept: names of accepted warnings.
+        accept: accepted warnings, as `Risk.accepted_as` has them.
 
     Returns:
-        Whether all of it succeeded.
+        Whether something was left.
 
     Raises:
         Refused, AdminError: what came before is done.
@@ -75,15 +82,16 @@ async def take_back(
     now = datetime.now(UTC)
     # By location in the journal: `groupby` needs the edits of a change next to each other.
     late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
-    good = True
-    options = ApplyOptions(risks=frozenset(accept))
+    failed = warned = False
+    options = ApplyOptions(risks=accept)
     for number, group in groupby(late, key=lambda due: due.place.change):
         taking = _Taking(session, past, past.changes[number], tell, operator, options)
         some = tuple(group)
         left = await taking.whole(some) if len(some) > 1 else some
         for due in left:
-            good = await taking.alone(due) and good
-    return good
+            one = await taking.alone(due)
+            failed, warned = failed or one.failed, warned or one.warned
+    return Taken(failed, warned)
 
 
 @dataclass
@@ -118,27 +126,27 @@ class _Taking:
         await self._close([due for due in some if due.place not in staged])
         return [due for due in some if due.place in left]
 
-    async def alone(self, due: Due) -> bool:
-        """Take back one edit, or show why that failed. Returns whether it is taken back."""
+    async def alone(self, due: Due) -> Taken:
+        """Take back one edit, or show why it was not."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)
             self.tell(_refused(report.notes, reasons, self.change.number))
             self.session.discard()
-            return False
+            return Taken(failed=True)
         if not self.session.plan:
             await self._close([due])
-            return True
+            return Taken()
         # No longer unattended: warnings and conflicts of a single edit are shown to the operator, if there is one.
         front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
         except NotApplied as refused:
             complain(f"change {self.change.number}: {refused.message}; {refused.hint}")
-            return False
+            return Taken(warned=True) if refused.risks else Taken(failed=True)
         finally:
             self.session.discard()
-        return reports[-1].ok
+        return Taken(failed=not reports[-1].ok)
 
     async def _stage(self, some: Sequence[Due]) -> RevertReport:
         wanted = opposites(self.change, [due.place.edit for due in some])

@@ -113,9 +113,9 @@ def run_script(
 class Runner(Struct):
     """Runs statements one after another. After a failed edit, the next apply sends nothing.
 
-    printer: where results go. operator: confirms an apply, and enters secrets. failed: how many statements failed.
-    unread: whether something that was asked for could not be read. hears_signals: whether an apply handles Ctrl-C,
-    SIGTERM and SIGHUP itself.
+    printer: where results go. operator: confirms an apply, and enters secrets. failed: how many statements failed;
+    warned: how many of these because warnings are not accepted. unread: whether something that was asked for could not
+    be read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself.
     """
 
     session: Session
@@ -123,6 +123,7 @@ class Runner(Struct):
     printer: Printer = field(default_factory=Printer)
     operator: Operator = field(default_factory=Terminal)
     failed: int = 0
+    warned: int = 0
     unread: bool = False
     hears_signals: bool = True
     _read_up_to: int = 0
@@ -185,11 +186,11 @@ class Runner(Struct):
         """Return the exit code, and report edits that were left.
 
         Returns:
-            FAILED if anything failed, else UNAPPLIED if edits are staged, else FAILED if something that was asked for
-            could not be read, else DONE.
+            FAILED if anything failed, but for warnings that are not accepted, else UNAPPLIED if edits are staged, else
+            FAILED if something that was asked for could not be read, else DONE.
         """
         if self.failed:
-            return FAILED
+            return FAILED if self.failed > self.warned else UNAPPLIED
         if self.session.plan:
             complain(
                 f"{plural(len(self.session.plan), 'edit')} staged and not applied: end the script with apply --yes"
@@ -313,6 +314,7 @@ class Runner(Struct):
             asks = Asks(silent=statement.yes, signals=self.hears_signals)
             reports = await apply_flow(self.session, front, options, asks, Flags(*FLAGS))
         except NotApplied as refused:
+            self.warned += bool(refused.risks)
             raise CommandError(refused.message, refused.hint, statement.span) from None
         self.failed += not reports[-1].ok
 

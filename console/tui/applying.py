@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
-from console.answers.plan_results import conflict_side, deletion_lines, has_way_back, loss_lines, risk_lines
+from console.answers.plan_results import (
+    NOT_READ_AGAIN,
+    conflict_side,
+    deletion_lines,
+    has_way_back,
+    loss_lines,
+    risk_lines,
+)
 from console.model.changes import Status
 from console.plan.compile import compile_plan
 from console.plan.reconcile import ApplyOptions, ApplyReport
@@ -181,7 +188,10 @@ class Applying:
         """Show what another client changed: before, theirs, ours. Return whether to overwrite exactly that."""
         from console.tui.screens import Confirm
 
-        title = f"Another client changed {plural(len(conflicts), 'place')} of the plan since it was read."
+        places = f"{plural(len(conflicts), 'place')} of the plan"
+        title = f"Another client changed {places} since it was read."
+        if all(each.is_unknown for each in conflicts):
+            title = f"{places} {NOT_READ_AGAIN}."
         lines = [line for conflict in conflicts[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
         if len(conflicts) > MOST_CONFLICTS:
             lines.append([(f"and {len(conflicts) - MOST_CONFLICTS:,} more", "muted")])
@@ -387,10 +397,10 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     """Return the outcome of a check or an apply as a line, and its meaning."""
     if report.conflicts:
-        return (
-            f"not {done}: another client changed {plural(len(report.conflicts), 'place')} of the plan meanwhile",
-            "failed",
-        )
+        places = plural(len(report.conflicts), "place")
+        if all(each.is_unknown for each in report.conflicts):
+            return f"not {done}: {places} of the plan {NOT_READ_AGAIN}", "failed"
+        return f"not {done}: another client changed {places} of the plan meanwhile", "failed"
     outcomes = [outcome for result in report.results for outcome in result.outcomes]
     failed = [outcome for outcome in outcomes if not outcome.ok]
     good = len(outcomes) - len(failed)

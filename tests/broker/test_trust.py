@@ -162,7 +162,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     assert len((await read_history(session)).expiring()) == 2
     assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "7000"),)}))
     told: list[Result] = []
-    assert not await take_back(session_of(client), told.append, Terminal(), NAMES)
+    assert any(await take_back(session_of(client), told.append, Terminal(), frozenset(NAMES)))
     assert dict(await overrides(link, topic)) == {"retention.ms": "7000"}
     assert await quotas.describe_quotas(link, filter_for_entity(user)) == {}
     conflicts = [data for result in told if "conflicts" in (data := to_data(result))]
@@ -171,7 +171,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     assert left.entry.staged.edit == edits[0]
     # Set right by hand, there is nothing left to do, and the next run says so.
     assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "6000"),)}))
-    assert await take_back(session_of(client), told.append, Terminal(), NAMES)
+    assert not any(await take_back(session_of(client), told.append, Terminal(), frozenset(NAMES)))
     assert dict(await overrides(link, topic)) == {}
     assert (await read_history(session)).expiring() == ()
 

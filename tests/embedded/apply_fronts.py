@@ -154,6 +154,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "log-dir-space",
         "no-spare-voter",
         "dead-letters-lost",
+        "prunes-many",
     }
 )
 """Warnings of edits that few front ends have, or few releases."""

@@ -89,15 +89,26 @@ def walk(kac: Kac, folder: Path) -> None:
     topics = {topic["name"] for topic in _state(kac)["topics"]}
     assert {"kept", "bare", "other"} <= topics
     assert not {"tmp-1", "tmp-2"} & topics
-    code, out, err = kac("apply", "-f", str(file), *everything, "--yes", "--accept", ACCEPT)
+    # Many at once take their number, whatever else is accepted.
+    extra = _state(kac)
+    code, _, err = kac("apply", "-f", str(file), *everything, "--yes", "--accept", f"{ACCEPT},prunes-many")
+    assert (code, _state(kac)) == (3, extra), err
+    assert "3 of 6 in acls" in err
+    assert "--accept first-acl,needs-restart,prunes-many,throttles-everyone,prunes-many=11" in err
+    code, out, err = kac("apply", "-f", str(file), *everything, "--yes", "--accept", f"{ACCEPT},prunes-many=11")
     assert code == 0, (out, err)
     assert _state(kac) == state
     assert kac("diff", "-f", str(file), *everything, "--exit-code")[:2] == (0, "no changes\n")
 
-    # What is listed is the file's: the default of all brokers goes where the file is without it, and only by its name.
+    # What is listed is the file's: the default of all brokers goes where the file has another broker, and only by its
+    # name; where it has none it says nothing of brokers.
     text = file.read_text()
     file.write_text(re.sub(r"brokers:\n(?:  .*\n)+", "", text))
     assert _planned(kac, file) == []
+    code, out, err = kac("diff", "-f", str(file), "--prune", "configs=<default>")
+    assert (code, out) == (1, "no other changes\n")
+    assert "1 entity of brokers not pruned: the files list nothing of it" in err
+    file.write_text(re.sub(r"brokers:\n(?:  .*\n)+", 'brokers:\n  "1": {}\n', text))
     assert {line["entity"] for line in _planned(kac, file, "--prune", "configs=<default>")} == {"broker <default>"}
     assert _planned(kac, file, "--prune", "configs=1") == []
     file.write_text(text.replace('    log.cleaner.threads: "2"\n', ""))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from console.session.terminal_front import Operator
 
 
-DONE, FAILED = 0, 1
+DONE, FAILED, UNAPPLIED = 0, 1, 3
 KAFKA, TABLE = "kafka", "table"
 _FILE_LIMIT = 1 << 20
 _LONGEST = 4_000
@@ -69,7 +69,7 @@ class ConfigsCommand(Struct):
             self._say(str(error), error.hint)
             if error.usage:
                 self._note("kac configs --help lists the options")
-            return FAILED
+            return error.code
 
     def _run(self, argv: Sequence[str]) -> int:
         arguments = read_arguments(argv, by_spelling(OPTIONS))
@@ -239,6 +239,7 @@ class ConfigsCommand(Struct):
         printed without a question. Raises UsageError where nothing was sent.
         """
         from console.plan.reconcile import ApplyOptions
+        from console.plan.risk_rules import accepted
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
         from console.session.terminal_front import Terminal, TerminalFront
 
@@ -251,12 +252,13 @@ class ConfigsCommand(Struct):
         front = TerminalFront(session.context.name, self.operator or Terminal(), show, self._note)
         drop_in = request.output == KAFKA
         asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
-        options = ApplyOptions(force=request.force, risks=frozenset(request.accept))
+        options = ApplyOptions(force=request.force, risks=accepted(request.accept))
         flags = Flags(force="--force overwrites them", confirm="--force asks nothing")
         try:
             return (await apply_flow(session, front, options, asks, flags))[-1]
         except NotApplied as refused:
-            raise UsageError(refused.message, refused.hint) from None
+            code = UNAPPLIED if refused.risks else FAILED
+            raise UsageError(refused.message, refused.hint, code=code) from None
         except Ended:
             for outcome in (each for report in reports for result in report.results for each in result.outcomes):
                 self._say_ended(outcome)

@@ -13,13 +13,14 @@ from console.model import entity_types
 class UsageError(Exception):
     """An invalid command line. The text is kafka-configs' own where it has one; `hint` is kac's.
 
-    usage: whether kafka-configs prints all of its options below the text.
+    usage: whether kafka-configs prints all of its options below the text. code: the exit code.
     """
 
-    def __init__(self, message: str, hint: str = "", usage: bool = False) -> None:
+    def __init__(self, message: str, hint: str = "", usage: bool = False, code: int = 1) -> None:
         super().__init__(message)
         self.hint = hint
         self.usage = usage
+        self.code = code
 
 
 class Option(Struct, frozen=True):

@@ -35,7 +35,7 @@ class ConfigsRequest(Struct, frozen=True):
     """A request, checked as far as that is possible without a cluster.
 
     types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
-    added: the text of --add-config; file: of --add-config-file. accept: names of warnings.
+    added: the text of --add-config; file: of --add-config-file. accept: the text of --accept.
     """
 
     alter: bool
@@ -47,7 +47,7 @@ class ConfigsRequest(Struct, frozen=True):
     deleted: tuple[str, ...] = ()
     validate_only: bool = False
     force: bool = False
-    accept: tuple[str, ...] = ()
+    accept: str = ""
     output: str | None = None
 
     @property
@@ -100,7 +100,7 @@ def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolva
         deleted=arguments.values("delete-config"),
         validate_only=arguments.has("validate-only"),
         force=arguments.has("force"),
-        accept=tuple(name for name in (arguments.value("accept") or "").split(",") if name),
+        accept=arguments.value("accept") or "",
         output=_output(arguments),
     )
     if request.alter and len(types) != len(names):

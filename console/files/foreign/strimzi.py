@@ -16,7 +16,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from console.files.foreign_form import AclWords, DocumentForm, acl_of, config_value, count, given, shown, tried
+from console.files.foreign_form import (
+    AclWords,
+    DocumentForm,
+    acl_of,
+    config_value,
+    count,
+    given,
+    kinds_about,
+    shown,
+    tried,
+)
 from console.files.read import Read
 from console.files.wanted import Value, Wanted, WantedTopic
 from console.files.writing import key_text, number_text, quoted
@@ -77,9 +87,13 @@ def _owns(data: Any) -> bool:
 
 def _take(document: Document, read: Read) -> Iterator[FileProblem]:
     problems: list[FileProblem] = []
-    for node in tried(problems, _resources, document.root) or ():
+    of = document.root.named()
+    nodes = tried(problems, _resources, document.root)
+    if nodes is not None and not nodes:
+        read.notes.append(document.root.problem("the list is empty", f"{_READ} are read"))
+    for node in nodes or ():
         try:
-            _resource(node, read, problems)
+            _resource(node, of, read, problems)
         except FileProblem as problem:
             problems.append(problem)
     yield from problems
@@ -94,12 +108,16 @@ def _resources(root: Node) -> list[Node]:
     return parts["items"].items() if parts["kind"].text().endswith("List") and "items" in parts else [root]
 
 
-def _resource(node: Node, read: Read, problems: list[FileProblem]) -> None:
-    parts = node.named()
-    kind = parts["kind"].text() if "kind" in parts else ""
-    version = parts["apiVersion"].text() if "apiVersion" in parts else ""
-    if version.partition("/")[0] != GROUP or kind not in _KINDS:
-        read.notes.append(node.problem(f"kind {kind[:80] or '?'} is left out", f"{' and '.join(_KINDS)} are read"))
+def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
+    """Add what a resource wants. of: its document, to which items of a typed list may leave their version and kind."""
+    parts = {"apiVersion": of["apiVersion"], **node.named()}
+    kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
+    version = parts["apiVersion"].text()
+    group = version.rpartition("/")[0]
+    if group != GROUP or kind not in _KINDS:
+        what = f"{kind[:80] or '?'} of {(group or version)[:80]} is not read"
+        hint = f"of {GROUP} it is" if kind in _KINDS else f"{_READ} are"
+        read.leave_out(node.problem(what, hint), kinds_about(kind))
         return
     if version not in _VERSIONS:
         parts["apiVersion"].fail(f"{version[:80]} is not known", f"known here: {', '.join(_VERSIONS)}")
@@ -179,11 +197,13 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         for acl in tried(problems, of_rule, rule) or ():
             part.acls[acl] = None
             part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
+    part.partial.add(QuotaEntity.of({USER: user}))  # what it does not say of the user may be anything
     if "quotas" in found:
         _limits(found["quotas"], user, part, problems)
 
 
 _KINDS = {_TOPIC: _topic, _USER: _user}
+_READ = f"{' and '.join(_KINDS)} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
@@ -239,7 +259,6 @@ def _limits(node: Node, user: str, part: Read, problems: list[FileProblem]) -> N
     lines = ((key, node.document.line(found[word].path)) for word, key in _QUOTAS.items() if word in found)
     part.remember(entity, node.document.source, lines)
     part.quotas[entity] = {key: limit for key, limit in limits.items() if limit is not None}
-    part.partial.add(entity)
 
 
 def _limit(key: str, node: Node) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from console.files.foreign_form import DocumentForm, config_value, count, given, shown, tried
+from console.files.foreign_form import DocumentForm, config_value, count, given, kinds_about, shown, tried
 from console.files.read import Read
 from console.files.wanted import WantedTopic
 from console.model.config import topic_resource
@@ -47,7 +47,8 @@ def _topic(root: Node, read: Read, problems: list[FileProblem]) -> None:
     meta, spec = given(parts["meta"]), given(parts["spec"])
     for key, what in _OTHERS.items():
         if key in spec:
-            read.notes.append(spec[key].problem(f"topicctl's file of {what} is left out", "its topics are read"))
+            note = spec[key].problem(f"topicctl's file of {what} is left out", "its topics are read")
+            read.leave_out(note, kinds_about(what))
             return
     problems += [*root.unknown(("meta", "spec")), *parts["meta"].unknown(_META), *parts["spec"].unknown(_SPEC)]
     if "name" not in meta:

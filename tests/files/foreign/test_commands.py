@@ -80,7 +80,8 @@ def test_what_operators_leave_alone_is_not_pruned(kac: Kac, cluster: ThreadedClu
     paused = theirs.replace("  labels:", '  annotations: {strimzi.io/pause-reconciliation: "true"}\n  labels:')
     told = kac("diff", "-f", written(tmp_path, paused), *prune, "--exit-code")
     assert (told.code, told.out) == (0, "no changes\n"), told
-    other = written(tmp_path, paused.replace("billing", "another").replace(ORDERS, "another"))
+    of_others = f"{paused.replace('billing', 'another').replace(ORDERS, 'another')}---\n{theirs}"
+    other = written(tmp_path, of_others.replace("billing", "taken").replace(ORDERS, "taken"))
     told = kac("diff", "-f", other, *prune, "--exit-code")
     assert told.code == 3
     assert told.out.count("delete") == 1, told.out
