@@ -234,7 +234,8 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     else:
         return (), {}, {}
     broker, load = row.broker, row.load
-    where = f"{broker.host}:{broker.port}" + (f", rack {broker.rack}" if broker.rack else "")
+    address = f"{broker.host}:{broker.port}" if broker.port >= 0 else "down, or not known"
+    where = address + (f", rack {broker.rack}" if broker.rack else "")
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
