@@ -162,6 +162,8 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
         start, end = ranges[number]
         if 0 <= at < start:
             out.append(f"partition {number}: offset {at} was deleted; the log begins at {start}")
+        elif at == _NONE_LATER:
+            out.append(f"partition {number}: no record is as new as that; its end is {end}")
         elif at > end:
             out.append(f"partition {number}: offset {at} is behind the end {end}")
     return _Ranges(
@@ -181,6 +183,8 @@ def _held_back(ends: Mapping[int, tuple[int, int]]) -> str:
     return f"partition {number}: an open transaction holds back offsets {stable} to {end - 1}; uncommitted shows them"
 
 
+_NONE_LATER = 2**63 - 1
+"""Where to begin for a time after which there is no record: behind every end."""
 _Begin = tuple[Mapping[int, int], Sequence[str], Sequence[Failure]]
 
 
@@ -196,7 +200,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
         case FromTime(timestamp=timestamp):
             at, problems = await list_offsets(link, dict.fromkeys(places, timestamp))
             # Nothing that new: at the end, whatever that is.
-            return {number: offset if offset >= 0 else 2**63 - 1 for (_, number), offset in at.items()}, (), problems
+            return {number: offset if offset >= 0 else _NONE_LATER for (_, number), offset in at.items()}, (), problems
         case OfGroup(group=group):
             position = await group_position(link, group)
             stands = {place[1]: position.committed[place].offset for place in places if place in position.committed}

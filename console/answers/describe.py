@@ -11,14 +11,16 @@ from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
 from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
-from console.model.broker_keys import update_mode
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.plan import Plan
+from console.plan.predict_configs import UNDESCRIBED
+from console.plan.values import LONG
 from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, staged_lines
 from console.present.failures import failure_text
 from console.present.names import plural, resource
@@ -62,16 +64,28 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
     found = []
     for key in keys:
         entry = entries.get(key.name)
+        if entry is None and _rate_not_set(target, key.name):
+            entry = ConfigEntry(key.name, None, DEFAULT_CONFIG, type=LONG)
         if entry is None:
             raise _no_key(snapshot, target, key)
         found.append(entry)
     return found
 
 
+def _rate_not_set(target: ConfigResource, key: str) -> bool:
+    """Return whether a broker can have a key that it describes only while the key is set."""
+    return target.type == BROKER and key in UNDESCRIBED
+
+
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
     if known_entry(snapshot, target, key.name) is not None:
-        hint = f"each broker has a value of its own: describe broker ID {quote(key.name)}"
-        hint = hint if target.is_cluster_default else ""
+        own = f"each broker has a value of its own: describe broker ID {quote(key.name)}; "
+        mode = update_mode(target.type, key.name)
+        alters = mode in (UpdateMode.AT_ONCE, UpdateMode.CLUSTER_WIDE)
+        if mode == UpdateMode.PER_BROKER:
+            alters = not target.is_cluster_default
+        hint = own if target.is_cluster_default else ""
+        hint = f"{hint}set {resource(target)} {quote(key.name)}=VALUE sets it" if alters else hint.rstrip("; ")
         return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
     hint = did_you_mean(key.name, known_keys(snapshot, target))
     return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)
@@ -107,6 +121,9 @@ def key_detail(
         ]
     letters, key, value, source, _ = CONFIGS.texts(shown)
     lines = ["".join(part for part, _ in spans) for spans in text]
+    if entry.value is None and _rate_not_set(target, entry.name):
+        lines.append("not set: no limit; brokers list this key only while it is set")
+        lines.append(f"set {resource(target)} {quote(entry.name)}=VALUE sets it")
     # The title has the value already; where it has no human form, the headline begins with it once more.
     head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
     lines[head] = lines[head].removeprefix(value).lstrip()
@@ -217,7 +234,8 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     else:
         return (), {}, {}
     broker, load = row.broker, row.load
-    where = f"{broker.host}:{broker.port}" + (f", rack {broker.rack}" if broker.rack else "")
+    address = f"{broker.host}:{broker.port}" if broker.port >= 0 else "down, or not known"
+    where = address + (f", rack {broker.rack}" if broker.rack else "")
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from console.answers.results import problem_data
 from console.model.config import ConfigEntry, ConfigResource
-from console.model.numbers import json_text
+from console.model.numbers import json_text, known_number
 from console.model.snapshot import Snapshot
 from console.present.acls import ACLS, AclRow
 from console.present.configs import entry_data
@@ -39,8 +39,8 @@ def _array(out: TextIO, name: str, items: Iterable[str]) -> None:
     out.write("]")
 
 
-def _controller(snapshot: Snapshot) -> int:
-    return snapshot.quorum.leader_id if snapshot.quorum else snapshot.cluster.controller_id
+def _controller(snapshot: Snapshot) -> int | None:
+    return known_number(snapshot.quorum.leader_id if snapshot.quorum else snapshot.cluster.controller_id)
 
 
 def _broker(broker: object) -> dict[str, object]:
@@ -51,7 +51,8 @@ def _topics(snapshot: Snapshot) -> Iterator[str]:
     for name in sorted(snapshot.topics):
         topic = snapshot.topics[name]
         partitions = [
-            {"partition": p.number, "leader": p.leader, "replicas": p.replicas, "isr": p.isr} for p in topic.partitions
+            {"partition": p.number, "leader": known_number(p.leader), "replicas": p.replicas, "isr": p.isr}
+            for p in topic.partitions
         ]
         yield json_text({"name": name, "internal": topic.internal, "partitions": partitions})
 

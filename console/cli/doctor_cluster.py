@@ -319,6 +319,8 @@ async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
     except AdminError as error:
         return [*found, _failed("quorum", error)]
     voters = ", ".join(str(each.id) for each in quorum.voters)
+    if quorum.leader_id < 0:
+        return [*found, Check("quorum", Health.BAD, f"no controller leads, voters {voters}")]
     leads = f"controller {quorum.leader_id} leads, epoch {quorum.leader_epoch}, voters {voters}"
     return [*found, Check("quorum", Health.OK, leads)]
 

@@ -230,11 +230,12 @@ def contexts_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    """Print the contexts; return 0."""
+    """Print the contexts; return 2 where files name contexts and none of them can be used."""
     from console.contexts import load
 
-    put(f"{listing(load(os.environ, Path.home()), width_of(stdout()))}\n")
-    return 0
+    contexts = load(os.environ, Path.home())
+    put(f"{listing(contexts, width_of(stdout()))}\n")
+    return USAGE if not contexts.contexts and (contexts.broken or contexts.problems) else DONE
 
 
 # `kac contexts`: what is configured on this host, in which file, and what is invalid in it.
@@ -244,6 +245,8 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
   [contexts.prod]
   "bootstrap.servers" = "broker1:9092,broker2:9092"
 """
+
+NONE_USABLE = "No context can be used. Mend what is named below, or name a cluster with -b HOST:PORT:"
 
 
 def listing(contexts: Contexts, width: int | None = None) -> str:
@@ -265,7 +268,11 @@ def listing(contexts: Contexts, width: int | None = None) -> str:
             for row, context in zip(rows, contexts.contexts, strict=True)
         ]
     columns = tuple(map(Column, titles))
-    lines = table_lines(columns, rows, width) if rows else folded(NONE.format(file=file).rstrip("\n"), width)
+    if rows:
+        lines = table_lines(columns, rows, width)
+    else:
+        none = NONE_USABLE if contexts.broken or contexts.problems else NONE.format(file=file).rstrip("\n")
+        lines = folded(none, width)
     said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in contexts.broken]
     said += [f"! {clean(problem)}" for problem in contexts.problems]
     return "\n".join([*lines, *(part for line in said for part in folded(line, width))])

@@ -24,6 +24,7 @@ from console.contexts.context import (
     ContextError,
     Found,
     Surroundings,
+    check_schemes,
     format_bootstrap,
     parse_bootstrap,
     parse_via,
@@ -195,30 +196,32 @@ def _resolved(
     if name is None and bootstrap is None and command_config is None:
         environ = contexts.surroundings.environ if environ is None else environ
         name, bootstrap, source = environ.get(CONTEXT) or None, environ.get(BOOTSTRAP) or None, BOOTSTRAP
+    if bootstrap is None:
+        if command_config is not None:
+            return _of_file(command_config, contexts.surroundings, None)
+        return _current(contexts) if name is None else _named(contexts, name)
     try:
         # No port is usual among controllers, so none is assumed.
-        addresses = None if bootstrap is None else parse_bootstrap(bootstrap, None if at_controllers else DEFAULT_PORT)
+        addresses = parse_bootstrap(bootstrap, None if at_controllers else DEFAULT_PORT)
+        if command_config is not None:
+            context = _of_file(command_config, contexts.surroundings, addresses)
+        elif name is not None:
+            context = _named(contexts, name)
+        else:
+            origin = f"environment ({BOOTSTRAP})" if source == BOOTSTRAP else COMMAND_LINE
+            called = format_bootstrap(addresses[:1])
+            context = Context(called, origin, ConnectionSettings(addresses), tool=COMMAND_LINE)
+        check_schemes(bootstrap, context.settings.security_protocol)
     except ValueError as error:
         raise ContextError(f"{source}: {error}") from None
-    if command_config is not None:
-        from console.contexts.client_files import from_command_config
-
-        context = from_command_config(command_config, contexts.surroundings, addresses)
-        return _reached_at(context, addresses, at_controllers)
-    if name is not None:
-        return _reached_at(_named(contexts, name), addresses, at_controllers)
-    if addresses is not None:
-        origin = f"environment ({BOOTSTRAP})" if source == BOOTSTRAP else COMMAND_LINE
-        settings = ConnectionSettings(addresses, controllers=at_controllers)
-        return Context(format_bootstrap(addresses[:1]), origin, settings, tool=COMMAND_LINE)
-    return _current(contexts)
-
-
-def _reached_at(context: Context, addresses: Addresses | None, at_controllers: bool) -> Context:
-    """Return the context with the addresses of a flag; None: with its own."""
-    if addresses is None:
-        return context
     return replace(context, settings=replace(context.settings, bootstrap=addresses, controllers=at_controllers))
+
+
+def _of_file(path: Path, surroundings: Surroundings, addresses: Addresses | None) -> Context:
+    """Return the context of ``--command-config``. Its reader is loaded only then: a start with ``-b`` needs none."""
+    from console.contexts.client_files import from_command_config
+
+    return from_command_config(path, surroundings, addresses)
 
 
 def _current(contexts: Contexts) -> Context:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -82,13 +83,22 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
     return ConsoleSettings(**values), tuple(problems)
 
 
-def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """Return the message for an unknown key, with a similar key."""
+def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the legal key that is most like a key, whose words may be joined by other signs: ``bootstrap_servers``,
+    ``readOnly``. None if none is like it.
+    """
     from difflib import get_close_matches
 
-    near = get_close_matches(key.lower().replace("-", "_"), legal, n=1, cutoff=0.6)
+    by_letters = {re.sub("[-_.]", "", each).lower(): each for each in legal}
+    near = get_close_matches(re.sub("[-_.]", "", key[:200]).lower(), by_letters, n=1, cutoff=cutoff)
+    return by_letters[near[0]] if near else None
+
+
+def unknown_key(key: str, legal: tuple[str, ...]) -> str:
+    """Return the message for an unknown key, with a similar key."""
+    near = near_key(key, legal)
     if near:
-        return f"there is no key {key!r}; did you mean {near[0]}?"
+        return f"there is no key {key!r}; did you mean {near}?"
     return f"there is no key {key!r}" + (f"; there are {', '.join(legal)}" if len(legal) < 10 else "")
 
 

@@ -140,7 +140,7 @@ Addresses = tuple[tuple[str, int], ...]
 DEFAULT_PORT = 9092
 
 _ADDRESS = re.compile(
-    r"""(?:[A-Za-z0-9._-]*://)?                       # a listener's name, as Kafka prints it, is ignored
+    r"""(?:[A-Za-z0-9._+-]*://)?                      # a listener's name, as Kafka prints it: `check_schemes`
         (?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[^\s\[\]:,/@]+))
         (?::(?P<port>[0-9]+))?""",
     re.VERBOSE,
@@ -163,6 +163,38 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
     if not addresses:
         raise ValueError("no address: give HOST:PORT, or several with commas between")
     return addresses
+
+
+_SCHEME = re.compile(r"\s*([A-Za-z0-9._+-]+)://")
+_TLS_WORDS = frozenset({"SSL", "TLS", "HTTPS"})
+
+
+def check_schemes(text: str, protocol: str) -> None:
+    """Check what the names before ``://`` say of encryption and login. A name that says nothing is passed over.
+
+    Args:
+        text: addresses, as `parse_bootstrap` parses them.
+        protocol: security.protocol of the connection that is made to them.
+
+    Raises:
+        ValueError: one contradicts the protocol: its brokers would be talked to in the clear, or without a login.
+    """
+    for part in text.split(","):
+        match = _SCHEME.match(part)
+        words = set(re.split(r"[._+-]", match[1].upper())) if match else set()
+        tls = bool(words & _TLS_WORDS)
+        if match is None or not words & {*_TLS_WORDS, "PLAINTEXT", "SASL"}:
+            continue
+        if tls != protocol.endswith("SSL") and (tls or "PLAINTEXT" in words):
+            what = "says TLS" if tls else "says no TLS"
+        elif "SASL" in words and not protocol.startswith("SASL_"):
+            what = "says that clients log in"
+        else:
+            continue
+        raise ValueError(
+            f"{part.strip()!r} {what}, and security.protocol is {protocol}: nothing was sent; set security.protocol in "
+            "a context or in a file for --command-config, or take the name before :// away"
+        )
 
 
 def format_bootstrap(addresses: Addresses) -> str:

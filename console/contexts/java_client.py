@@ -15,7 +15,8 @@ from console.admin.settings import (
     TlsSettings,
 )
 from console.contexts.config_providers import PROVIDERS
-from console.contexts.context import Addresses, ContextError, parse_bootstrap
+from console.contexts.console_settings import near_key
+from console.contexts.context import Addresses, ContextError, check_schemes, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
 from console.contexts.properties import Values
 from console.contexts.secret_sources import LOCKED
@@ -75,12 +76,9 @@ NOT_APPLIED = {
 
 def near_java_key(key: str) -> str | None:
     """Return a similar key of Kafka's for an unknown key, or None."""
-    if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.startswith(("boot", "sas", "sec", "ss")):
+    if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.lower().startswith(("boot", "sas", "sec", "ss")):
         return None
-    from difflib import get_close_matches
-
-    found = get_close_matches(key, GUARDED, n=1, cutoff=0.88)
-    return found[0] if found else None
+    return near_key(key, GUARDED, cutoff=0.88)
 
 
 # The keys ``ssl.*`` of Java's clients (SslConfigs, DefaultSslEngineFactory).
@@ -410,8 +408,8 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     Raises:
         ContextError: a value is invalid or missing; one line with file, line and key.
     """
-    addresses, at_controllers = (bootstrap, False) if bootstrap else _bootstrap(values)
     protocol = _protocol(values)
+    addresses, at_controllers = (bootstrap, False) if bootstrap else _bootstrap(values, protocol)
     settings = ConnectionSettings(
         bootstrap=addresses,
         controllers=at_controllers,
@@ -429,7 +427,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     return settings
 
 
-def _bootstrap(values: Values) -> tuple[Addresses, bool]:
+def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
     """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses)."""
     servers, controllers = "bootstrap.servers", "bootstrap.controllers"
     key = controllers if values.text(controllers) else servers
@@ -437,11 +435,21 @@ def _bootstrap(values: Values) -> tuple[Addresses, bool]:
         raise values.error(controllers, f"{servers} is set, too: as with Kafka's clients, only one of them may be")
     text = values.text(key)
     if not text:
-        raise ContextError(f"{values.file}: bootstrap.servers is missing; add it, or give -b HOST:PORT")
+        raise no_addresses(values)
     try:
-        return parse_bootstrap(text), key == controllers
+        addresses = parse_bootstrap(text)
+        check_schemes(text, protocol)
+        return addresses, key == controllers
     except ValueError as error:
         raise values.error(key, str(error)) from None
+
+
+def no_addresses(values: Values) -> ContextError:
+    """Return the error of a file without addresses, which names the key that was meant for them."""
+    meant = next((key for key in values if near_key(key, ("bootstrap.servers",), 0.88)), None)
+    if meant is not None and not values.text("bootstrap.servers"):
+        return values.error(meant, "it is not a key of Kafka's clients; did you mean bootstrap.servers?")
+    return ContextError(f"{values.file}: bootstrap.servers is missing; add it, or give -b HOST:PORT")
 
 
 def _protocol(values: Values) -> str:

@@ -15,13 +15,14 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
-from console.contexts.context import Addresses, ContextError, Place, parse_bootstrap
+from console.contexts.context import Addresses, ContextError, Place, check_schemes, parse_bootstrap
 from console.contexts.java_client import (
     DEFAULT_SERVICE,
     MECHANISMS,
     PROTOCOLS,
     TOKEN_COMMAND,
     assertion_options,
+    no_addresses,
 )
 from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
@@ -99,7 +100,7 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
     if protocol not in PROTOCOLS:
         raise values.error("security.protocol", f"it is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
     return ConnectionSettings(
-        bootstrap=bootstrap or _bootstrap(values),
+        bootstrap=bootstrap or _bootstrap(values, protocol),
         security_protocol=protocol,
         sasl=_sasl(values) if protocol.startswith("SASL_") else None,
         tls=_tls(values) if protocol.endswith("SSL") else None,
@@ -109,13 +110,15 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
     )
 
 
-def _bootstrap(values: Values) -> Addresses:
+def _bootstrap(values: Values, protocol: str) -> Addresses:
     key = "bootstrap.servers" if "bootstrap.servers" in values else "metadata.broker.list"
     text = values.text(key)
     if not text:
-        raise ContextError(f"{values.file}: bootstrap.servers is missing; add it, or give -b HOST:PORT")
+        raise no_addresses(values)
     try:
-        return parse_bootstrap(text)
+        addresses = parse_bootstrap(text)
+        check_schemes(text, protocol)
+        return addresses
     except ValueError as error:
         raise values.error(key, str(error)) from None
 

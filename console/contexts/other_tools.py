@@ -55,9 +55,8 @@ def _kaf_context(name: str, origin: str, part: Part) -> Context:
     if named.startswith("SASL_") and sasl_part is None:
         raise part.error(f"security-protocol is {named}, but SASL is missing")
     sasl = None if sasl_part is None else _kaf_sasl(sasl_part, has_protocol=named.startswith("SASL_"))
-    settings = ConnectionSettings(
-        bootstrap=part.addresses("brokers"), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
-    )
+    used = protocol(tls, sasl)
+    settings = ConnectionSettings(part.addresses("brokers", used), used, sasl=sasl, tls=tls)
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAF)
 
 
@@ -158,9 +157,10 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
             sasl = tokens(options, part)
         else:
             sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
+    used = protocol(tls, sasl)
     settings = ConnectionSettings(
-        bootstrap=part.addresses("brokers"),
-        security_protocol=protocol(tls, sasl),
+        bootstrap=part.addresses("brokers", used),
+        security_protocol=used,
         sasl=sasl,
         tls=tls,
         client_id=part.text("clientID") or CLIENT_ID,
@@ -197,7 +197,7 @@ def _azure_tokens(options: Part, part: Part) -> SaslSettings:
     """Raise ContextError with the command line that fetches such a token: the plug-in's own library is not part of
     kac.
     """
-    (host, _), *_more = part.addresses("brokers")
+    (host, _), *_more = part.addresses("brokers", "SASL_SSL")
     tenant = (
         f" --tenant {shlex.quote(tenant)}" if (tenant := options.text("tenant-id") or options.text("tenantid")) else ""
     )
@@ -317,9 +317,10 @@ def _kcl_context(name: str, origin: str, part: Part) -> Context:
             if not sasl.mechanism.startswith("SCRAM-"):
                 raise sasl_part.error(f"is_token is for SCRAM: a delegation token is no {sasl.mechanism} password")
             sasl = replace(sasl, options={"tokenauth": "true"})
+    used = protocol(tls, sasl)
     settings = ConnectionSettings(
-        bootstrap=part.addresses("seed_brokers", DEFAULT_SEEDS),
-        security_protocol=protocol(tls, sasl),
+        bootstrap=part.addresses("seed_brokers", used, DEFAULT_SEEDS),
+        security_protocol=used,
         sasl=sasl,
         tls=tls,
         connect_timeout=part.seconds("dial_timeout", CONNECT_TIMEOUT),
@@ -364,9 +365,8 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
     if sasl_part is not None:
         mechanism = sasl_part.text("mechanism") or sasl_part.text("type") or DEFAULT_MECHANISM
         sasl = _rpk_token(sasl_part, mechanism) or sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
-    settings = ConnectionSettings(
-        bootstrap=part.addresses("brokers", DEFAULT_BROKERS), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
-    )
+    used = protocol(tls, sasl)
+    settings = ConnectionSettings(part.addresses("brokers", used, DEFAULT_BROKERS), used, sasl=sasl, tls=tls)
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
 
 

@@ -364,7 +364,7 @@ class _OwnFileReader:
             key, place = ".".join(path), self._place("contexts", name, *path)
             if "." not in key and key not in JAVA_KEYS:
                 # A misspelt safeguard must not be off: the context is refused.
-                raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
+                raise ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
             if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
                 warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue

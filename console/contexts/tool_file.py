@@ -19,6 +19,7 @@ from console.contexts.context import (
     Found,
     Place,
     Surroundings,
+    check_schemes,
     parse_bootstrap,
     printable,
 )
@@ -171,10 +172,13 @@ class Part:
             raise self.error(f"{key} is a duration as 10s, not {text!r}")
         return sum(float(number) * _UNITS[unit] for number, unit in found) or default
 
-    def addresses(self, key: str, default: str = "") -> tuple[tuple[str, int], ...]:
-        """Return bootstrap addresses."""
+    def addresses(self, key: str, security_protocol: str, default: str = "") -> tuple[tuple[str, int], ...]:
+        """Return bootstrap addresses, none of which contradicts the protocol."""
+        text = ",".join(self.texts(key)) or default
         try:
-            return parse_bootstrap(",".join(self.texts(key)) or default)
+            addresses = parse_bootstrap(text)
+            check_schemes(text, security_protocol)
+            return addresses
         except ValueError as error:
             raise self.error(f"{key}: {error}") from None
 

@@ -26,6 +26,18 @@ Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
 """A JSON value."""
 
 
+def known_number(number: int) -> int | None:
+    """Return a number of the wire; None for a negative one, which stands there for what is unknown or missing."""
+    return None if number < 0 else number
+
+
+def time_of(milliseconds: int) -> datetime | None:
+    """Return the time of Unix milliseconds; None for a negative number, which stands on the wire for no time, and for
+    one outside of the calendar.
+    """
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if 0 <= milliseconds <= LAST_MS else None
+
+
 def is_natural(text: str) -> bool:
     """Return whether a text has digits alone: ``0``, ``12``."""
     return _NATURAL.fullmatch(text) is not None

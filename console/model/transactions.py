@@ -243,8 +243,8 @@ def _kept(known: Transaction, seen: Transactions) -> Verdict:
     if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
         return Verdict(
             Standing.SLOW,
-            f"{known.id} has had it open for {minutes(lasted)}, its timeout is {minutes(limit)}; the coordinator "
-            f"(broker {known.coordinator}) aborts it",
+            f"{known.id} has had it open for {minutes(lasted)}, its timeout is {minutes(limit)}; the coordinator"
+            f"{f' (broker {known.coordinator})' if known.coordinator >= 0 else ''} aborts it",
             "Look at that broker if it stays, and at the producer.",
             known.id,
         )

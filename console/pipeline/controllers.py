@@ -22,7 +22,7 @@ from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, Snapshot
 from console.contexts import ContextError, load, resolve
-from console.contexts.context import parse_bootstrap
+from console.contexts.context import check_schemes, parse_bootstrap
 from console.pipeline.inputs import Controllers, UnreadableInput
 from console.pipeline.kraft import LogPlan, Trouble, plan_fetched, read_splits
 from console.pipeline.plans import SOURCES, Offset, RecordSource, Settings
@@ -119,11 +119,11 @@ class ControllerLogs(RecordSource):
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
+                named = ",".join(of.addresses)
+                check_schemes(named, context.settings.security_protocol)
                 made = ClientLoop(context.settings.via)
                 link = Link(context.settings)
-                self._open[of.cluster_id] = _Log(
-                    made, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
-                )
+                self._open[of.cluster_id] = _Log(made, link, ControllerLog(link, parse_bootstrap(named), of.cluster_id))
             loop, _, log = self._open[of.cluster_id]
             return loop.run_until_complete(_read(log, of.cluster_id, start, end))
         except (AdminError, ContextError, ValueError) as wrong:

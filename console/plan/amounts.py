@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 
+from console.model.numbers import time_of
 from console.model.quota import BY_KEY
 
 BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -259,11 +260,11 @@ def parse_amount(text: str, unit: Unit) -> int:
 
 
 def utc_time(milliseconds: int) -> str:
-    """Return Unix milliseconds as a time in UTC, to the second; the number where it is no time of the calendar."""
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):
-        return str(milliseconds)
+    """Return Unix milliseconds as a time in UTC, to the second; in words where it is no time of the calendar."""
+    at = time_of(milliseconds)
+    if at is not None:
+        return at.isoformat(timespec="seconds")
+    return "unknown" if milliseconds < 0 else "after the year 9999"
 
 
 def duration_text(milliseconds: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from console.model.cluster import Group, GroupOffset
+from console.model.cluster import Group, GroupOffset, GroupPosition
 from console.model.numbers import plural
 from console.plan.edits import CommitOffset, DeleteOffset
 from console.plan.staged import Staged
@@ -24,6 +24,13 @@ def is_of_share_group(staged: Staged) -> bool:
 def members_of(group: Group) -> tuple[str, ...]:
     """Return the members of a group as messages name them: client id and host."""
     return tuple(f"{each.client_id} at {each.host.removeprefix('/')}" for each in group.members or ())
+
+
+def nothing_committed(name: str, position: GroupPosition) -> str:
+    """Return why there is nothing to reset of all that a group committed, ``""`` where it committed something."""
+    if position.committed:
+        return ""
+    return f"there is no group {name}" if position.group is None else f"group {name} has no offsets"
 
 
 def has_members(group: str, members: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.model.numbers import Data
+from console.model.numbers import Data, known_number
 from console.model.observers import not_in_sync
 from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
@@ -166,7 +166,8 @@ def _place_in_quorum(snapshot: Snapshot, broker: int, active: int | None) -> str
             if replica.id == broker:
                 if broker == active:
                     return f"leader, epoch {quorum.leader_epoch}"
-                return f"{role}, lag {replica.lag:,}" if replica.lag else role
+                lag = "unknown" if replica.lag < 0 else f"{replica.lag:,}"
+                return f"{role}, lag {lag}" if replica.lag else role
     return ""
 
 
@@ -234,8 +235,8 @@ BROKERS: Columns[BrokerRow] = Columns(
     letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
     Column("id", DATA, _by_broker(lambda broker: broker.id), "number"),
     Column("broker", SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
-    Column("host", DATA | DETAIL, _by_broker(lambda broker: broker.host)),
-    Column("port", DATA | DETAIL, _by_broker(lambda broker: broker.port), "number"),
+    Column("host", DATA | DETAIL, _by_broker(lambda broker: broker.host or None)),
+    Column("port", DATA | DETAIL, _by_broker(lambda broker: known_number(broker.port)), "number"),
     Column(
         "address",
         SHOWN,
@@ -372,10 +373,10 @@ def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
             return []
         if not is_unanswered(snapshot) or why.name != UNKNOWN_BROKER:
             return [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
-    if quorum is None or is_unanswered(snapshot) or not is_led:
+    if quorum is None or quorum.leader_id < 0 or is_unanswered(snapshot) or not is_led:
         return [("no leader  ", "failed"), (voters_in_short(known_voters(snapshot)), "")]
-    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag else "") for v in quorum.voters)
-    observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag else "") for o in quorum.observers)
+    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag > 0 else "") for v in quorum.voters)
+    observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag > 0 else "") for o in quorum.observers)
     line: Line = [
         (f"active controller {quorum.leader_id}", "strong"),
         (f"  epoch {quorum.leader_epoch}  voters {voters or NOTHING}", ""),

@@ -17,7 +17,7 @@ from console.model.cluster import (
     Subtopology,
 )
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
-from console.model.numbers import Data
+from console.model.numbers import Data, known_number
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
 from console.plan.amounts import Unit
 from console.present.columns import (
@@ -219,7 +219,7 @@ GROUPS: Columns[GroupRow] = Columns(
     Column(
         "coordinator",
         EVERYWHERE | DETAIL,
-        lambda row: row.group.coordinator,
+        lambda row: known_number(row.group.coordinator),
         "number",
         title="Coordinator",
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
@@ -326,7 +326,7 @@ LAGS: Columns[PartitionRow] = Columns(
     Column(
         "committed",
         EVERYWHERE,
-        lambda row: row.at.committed,
+        lambda row: known_number(row.at.committed),
         "number",
         text=lambda row: count(row.at.committed),
         layout=ScreenColumn("committed", "Committed", min_width=9, max_width=20, align="right", priority=60),
@@ -334,7 +334,7 @@ LAGS: Columns[PartitionRow] = Columns(
     Column(
         "end",
         EVERYWHERE,
-        lambda row: row.at.end,
+        lambda row: known_number(row.at.end),
         "number",
         text=lambda row: count(row.at.end),
         layout=ScreenColumn("end", "End", min_width=9, max_width=20, align="right", priority=50),
@@ -342,7 +342,7 @@ LAGS: Columns[PartitionRow] = Columns(
     Column(
         "lag",
         EVERYWHERE,
-        lambda row: row.at.lag,
+        lambda row: known_number(row.at.lag),
         "number",
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
@@ -454,7 +454,7 @@ MEMBERS: Columns[GroupMember] = Columns(
     Column("host", LISTED),
     Column("member_id", LISTED, title="Member"),
     Column("instance_id", DATA),
-    Column("epoch", DATA, lambda row: None if row.epoch < 0 else row.epoch, "number"),
+    Column("epoch", DATA, lambda row: known_number(row.epoch), "number"),
     Column("assignment", DATA, lambda row: _objects(row.assignment), "object"),
     Column("target", DATA, lambda row: _objects(row.target), "object"),
     Column("tasks", DATA, lambda row: _tasks_object(row.tasks), "object"),

@@ -12,6 +12,7 @@ from console.model.cluster import DelegationToken, ScramCredential
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.entity_types import EntityType, KnownKey, listed_alone
+from console.model.numbers import time_of
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of, utc_time
@@ -200,7 +201,7 @@ def _moment_column(
     return Column(
         name,
         EVERYWHERE,
-        lambda row: utc_time(at(row)),
+        lambda row: None if time_of(at(row)) is None else utc_time(at(row)),
         title=title,
         cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
         text=lambda row: utc_time(at(row)),

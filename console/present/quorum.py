@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.cluster import Quorum, QuorumReplica
+from console.model.numbers import known_number, time_of
 from console.model.quorum import (
     KnownVoters,
     fetches,
@@ -84,16 +84,8 @@ def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listen
     return QuorumRow(replica, role, endpoint, note, quorum.leader_epoch if role == "leader" else None)
 
 
-def _at(milliseconds: int) -> datetime | None:
-    """Return the time of Unix milliseconds; None for -1, and for a time outside of the calendar."""
-    try:
-        return None if milliseconds < 0 else datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
-
-
 def _iso(milliseconds: int) -> str | None:
-    at = _at(milliseconds)
+    at = time_of(milliseconds)
     return None if at is None else at.isoformat(timespec="milliseconds")
 
 
@@ -121,7 +113,7 @@ QUORUM: Columns[QuorumRow] = Columns(
     Column(
         "log_end_offset",
         EVERYWHERE | DETAIL,
-        lambda row: None if row.replica.log_end_offset < 0 else row.replica.log_end_offset,
+        lambda row: known_number(row.replica.log_end_offset),
         "number",
         cell=lambda row: "–" if row.replica.log_end_offset < 0 else f"{row.replica.log_end_offset:,}",
         layout=ScreenColumn("end", "End offset", min_width=10, max_width=20, align="right", priority=80),
@@ -129,7 +121,7 @@ QUORUM: Columns[QuorumRow] = Columns(
     Column(
         "lag",
         EVERYWHERE | DETAIL,
-        lambda row: None if row.replica.lag < 0 else row.replica.lag,
+        lambda row: known_number(row.replica.lag),
         "number",
         cell=_lag,
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=14, align="right", priority=90, sort_key="L"),
@@ -138,7 +130,7 @@ QUORUM: Columns[QuorumRow] = Columns(
         "last_fetch",
         EVERYWHERE | DETAIL,
         lambda row: _iso(row.replica.last_fetch_ms),
-        cell=lambda row: clock(_at(row.replica.last_fetch_ms)),
+        cell=lambda row: clock(time_of(row.replica.last_fetch_ms)),
         layout=ScreenColumn("fetch", "Last fetch", width=10, priority=70),
     ),
     Column(
@@ -146,7 +138,7 @@ QUORUM: Columns[QuorumRow] = Columns(
         EVERYWHERE | DETAIL,
         lambda row: _iso(row.replica.last_caught_up_ms),
         title="Last caught up",
-        cell=lambda row: clock(_at(row.replica.last_caught_up_ms)),
+        cell=lambda row: clock(time_of(row.replica.last_caught_up_ms)),
         layout=ScreenColumn("caught", "Caught up", width=10, priority=75),
     ),
     Column("directory_id", LISTED | DETAIL, lambda row: row.replica.directory_id or None, title="Directory"),

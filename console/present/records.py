@@ -9,12 +9,11 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
-from console.model.numbers import Data
+from console.model.numbers import Data, known_number, time_of
 from console.model.record_filter import decoded_json
 from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
 from console.present.columns import SHOWN, Column, Columns
@@ -258,10 +257,8 @@ def time_text(timestamp: int) -> str:
     """Return a record's time in UTC; ``–`` if it has none, and the number if it is outside of the calendar."""
     if timestamp < 0:
         return "–"
-    try:
-        return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
-    except (ValueError, OverflowError, OSError):
-        return str(timestamp)
+    at = time_of(timestamp)
+    return str(timestamp) if at is None else at.isoformat(sep=" ", timespec="milliseconds")[:23]
 
 
 def key_text(row: RecordRow) -> str:
@@ -380,11 +377,16 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
 
     fact("Topic", f"{clean(record.topic)}  partition {record.partition}  offset {record.offset}")
     whose = "set by the broker (LogAppendTime)" if batch.append_time else "set by the producer (CreateTime)"
-    fact("Time", f"{time_text(record.timestamp)} UTC, {whose}" if record.timestamp >= 0 else "none")
-    fact("Batch", f"from offset {batch.base_offset}, compression {batch.codec}, leader epoch {batch.leader_epoch}")
+    at = "none" if record.timestamp < 0 else f"{time_text(record.timestamp)} UTC, {whose}"
+    if time_of(record.timestamp) is None and record.timestamp >= 0:
+        at = f"after the year 9999 ({record.timestamp} ms since 1970), {whose}"
+    fact("Time", at)
+    led = f", leader epoch {batch.leader_epoch}" if batch.leader_epoch >= 0 else ""
+    fact("Batch", f"from offset {batch.base_offset}, compression {batch.codec}{led}")
     if batch.producer_id >= 0:
         sent = "in a transaction" if batch.transactional else "idempotent"
-        who = f"id {batch.producer_id}, epoch {batch.producer_epoch}, sequence {record.sequence}"
+        who = f"id {batch.producer_id}, epoch {batch.producer_epoch}"
+        who += f", sequence {record.sequence}" if record.sequence >= 0 else ""
         fact("Producer", f"{who}, {sent}")
     room = max(width, 20)
     for name, data, encoding in (
@@ -478,7 +480,7 @@ def record_data(row: RecordRow) -> dict[str, Data]:
     data: dict[str, Data] = {
         "partition": record.partition,
         "offset": record.offset,
-        "timestamp": record.timestamp,
+        "timestamp": known_number(record.timestamp),
         "timestamp_type": "LogAppendTime" if batch.append_time else "CreateTime",
         **_content("key", record.key, row, record.key_encoding),
         **_content("value", record.value, row, record.value_encoding),
@@ -486,14 +488,14 @@ def record_data(row: RecordRow) -> dict[str, Data]:
             {"name": key.decode(errors="backslashreplace"), **_content("value", value, row)}
             for key, value in record.headers
         ],
-        "leader_epoch": batch.leader_epoch,
+        "leader_epoch": known_number(batch.leader_epoch),
         "compression": batch.codec,
     }
     if batch.producer_id >= 0:
         data["producer"] = {
             "id": batch.producer_id,
-            "epoch": batch.producer_epoch,
-            "sequence": record.sequence,
+            "epoch": known_number(batch.producer_epoch),
+            "sequence": known_number(record.sequence),
             "transactional": batch.transactional,
         }
     return data

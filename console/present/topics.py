@@ -12,7 +12,7 @@ from console.model.cluster import LogDir, Partition, Reassignment, TieredOffsets
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import commas
+from console.model.numbers import commas, known_number
 from console.model.observers import not_in_sync
 from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
@@ -368,14 +368,14 @@ def rows_of_partitions(
         rates: the rates of any partitions.
         tiered: what of any partitions is in remote storage, as far as that was read.
     """
-    known = tiered or {}
+    by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}
     return [
         PartitionRow(
             partition,
             moving.get(partition.number),
             rates.of(topic.name, partition.number),
-            known.get((topic.name, partition.number)),
+            by_place.get((topic.name, partition.number)),
         )
         for partition in topic.partitions
     ]
@@ -415,6 +415,23 @@ def partition_columns(rows: Iterable[PartitionRow]) -> Columns[PartitionRow]:
     return PARTITIONS if any(row.tiered is not None for row in rows) else PARTITIONS.without(tiered)
 
 
+def _tiered_column(name: str, title: str, of: Callable[[TieredOffsets], int | None]) -> Column[PartitionRow]:
+    """Return the column of an offset in remote storage, which is negative where no record is there."""
+
+    def offset(row: PartitionRow) -> int | None:
+        return None if row.tiered is None else of(row.tiered)
+
+    def text(row: PartitionRow) -> str:
+        found = offset(row)
+        return "" if found is None else "none" if found < 0 else str(found)
+
+    def value(row: PartitionRow) -> int | None:
+        found = offset(row)
+        return None if found is None else known_number(found)
+
+    return Column(name, LISTED, value, "number", title=title or None, text=text)
+
+
 def _partition_rate(row: PartitionRow) -> Rate:
     return row.rate
 
@@ -437,7 +454,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
     Column(
         "leader",
         EVERYWHERE,
-        lambda row: row.partition.leader,
+        lambda row: known_number(row.partition.leader),
         "number",
         cell=lambda row: (NOTHING, "failed") if row.partition.leader < 0 else str(row.partition.leader),
         layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
@@ -470,8 +487,8 @@ PARTITIONS: Columns[PartitionRow] = Columns(
     Column("moves_to", DATA, lambda row: list(destination(row.move)) if row.move is not None else ABSENT, "object"),
     *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
     Column("local_from", LISTED, lambda row: row.tiered and row.tiered.local_from, "number"),
-    Column("tiered_to", LISTED, lambda row: row.tiered and row.tiered.tiered_to, "number"),
-    Column("pending_from", LISTED, lambda row: row.tiered and row.tiered.pending_from, "number", title="To copy from"),
+    _tiered_column("tiered_to", "", lambda tiered: tiered.tiered_to),
+    _tiered_column("pending_from", "To copy from", lambda tiered: tiered.pending_from),
     Column(
         "note",
         SHOWN,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from console.model.failure import Failure
+from console.model.numbers import known_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import (
     UNFINISHED,
@@ -158,7 +159,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column(
         "producer",
         EVERYWHERE,
-        lambda row: None if row.producer_id < 0 else row.producer_id,
+        lambda row: known_number(row.producer_id),
         "number",
         text=lambda row: _number(row.producer_id),
         layout=ScreenColumn("producer", "Producer", min_width=8, max_width=19, align="right", priority=95),
@@ -175,7 +176,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column(
         "age_ms",
         EVERYWHERE,
-        lambda row: None if row.age_ms < 0 else row.age_ms,
+        lambda row: known_number(row.age_ms),
         "number",
         text=lambda row: NOTHING if row.age_ms < 0 else minutes(row.age_ms),
         layout=ScreenColumn("age_ms", "Age", min_width=7, max_width=12, align="right", priority=90, sort_key="A"),
@@ -192,7 +193,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column(
         "start_offset",
         EVERYWHERE,
-        lambda row: None if row.start_offset < 0 else row.start_offset,
+        lambda row: known_number(row.start_offset),
         "number",
         text=lambda row: _number(row.start_offset),
         layout=ScreenColumn("start_offset", "Start", min_width=9, max_width=19, align="right", priority=60),
@@ -225,7 +226,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column(
         "coordinator",
         EVERYWHERE,
-        lambda row: row.transaction.coordinator if row.transaction is not None else None,
+        lambda row: known_number(row.transaction.coordinator) if row.transaction is not None else None,
         "number",
         title="Coordinator",
         text=lambda row: _number(row.transaction.coordinator) if row.transaction is not None else "",
@@ -234,7 +235,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column(
         "epoch",
         EVERYWHERE,
-        lambda row: None if row.epoch < 0 else row.epoch,
+        lambda row: known_number(row.epoch),
         "number",
         text=lambda row: _number(row.epoch),
         layout=ScreenColumn("epoch", "Epoch", width=5, align="right", priority=10),
@@ -263,12 +264,13 @@ def detail_lines(row: TransactionRow, width: int) -> list[Line]:
             ("Waiting", f"{plural(row.offsets.waiting, 'offset')} that consumers with read_committed can't read"),
         ]
     if row.transaction is not None:
-        known = row.transaction
+        of = row.transaction
+        at = f", broker {of.coordinator}" if of.coordinator >= 0 else ""
         facts += [
-            ("Transactional id", known.id),
-            ("State", f"{known.state}, says its coordinator, broker {known.coordinator}"),
-            ("Timeout", minutes(known.timeout_ms) if known.timeout_ms >= 0 else NOTHING),
-            ("Partitions", _places(known)),
+            ("Transactional id", of.id),
+            ("State", f"{of.state}, says its coordinator{at}"),
+            ("Timeout", minutes(of.timeout_ms) if of.timeout_ms >= 0 else NOTHING),
+            ("Partitions", _places(of)),
         ]
     lines.append([])
     for name, value in facts:

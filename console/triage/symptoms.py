@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -12,6 +12,7 @@ from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
+from console.model.numbers import time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.quorum import (
@@ -170,7 +171,7 @@ def cluster_time(poll: Poll) -> datetime:
     wrong.
     """
     at = leaders_clock(poll.snapshot.quorum)
-    return poll.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
+    return (None if at is None else time_of(at)) or poll.at
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------------

@@ -191,3 +191,25 @@ def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) 
     assert cli.run(["features", "version-mapping", "--release-version", "4.0"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "metadata.version=25 (4.0)"
     assert cli.run(["features", "feature-dependencies", "--feature", "nosuch=1"]) == 2
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--execute"])
+@pytest.mark.parametrize("to", ["--to-earliest", "--to-current"])
+def test_a_group_that_committed_nothing_is_refused_as_by_the_language(kac: Kac, to: str, how: str) -> None:
+    code, out, err = kac("groups", "--reset-offsets", "--group=biling", "--all-topics", to, how)
+    assert code != 0
+    assert "there is no group biling" in out + err
+    code, _, err = kac("run", "-e", "reset group biling to earliest")
+    assert code == 1
+    assert "there is no group 'biling'" in err
+
+
+@pytest.mark.parametrize("of", ["broker 1", "broker <default>"])
+def test_a_rate_that_is_not_set_is_a_key(kac: Kac, of: str) -> None:
+    code, out, _ = kac("run", "-e", f"describe {of} follower.replication.throttled.rate")
+    assert code == 0
+    assert "not set: no limit" in out
+    assert f"set {of} follower.replication.throttled.rate=VALUE" in out
+    code, _, err = kac("run", "-e", f"describe {of} follower.replication.throttled.rates")
+    assert code == 1
+    assert "has no config" in err

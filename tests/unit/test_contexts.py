@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.cli import main as cli
 from console.contexts import Context, ContextError, Contexts, load, resolve
 from console.contexts.context import COMMAND_LINE
 from console.model.secret import Secret
@@ -601,3 +602,75 @@ def test_controllers_by_a_flag(configure: Configure, tmp_path: Path) -> None:
 
 def test_a_start_with_an_address_loads_nothing_heavy(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", COLD, str(tmp_path)], check=True, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (OWN, '[contexts.prod]\nbootstrap.servers = "SSL://b1:9093"\n'),
+        (OWN, '[contexts.prod]\nbootstrap.controllers = "kafka+ssl://b1:9093"\n'),
+        (".kaf/config", "clusters:\n- name: prod\n  brokers: [SSL://b1:9093]\n"),
+        (".config/kafkactl/config.yml", "contexts:\n  prod:\n    brokers: [SSL://b1:9093]\n"),
+        (".config/kcl/config.toml", '[profiles.prod]\nseed_brokers = ["SSL://b1:9093"]\n'),
+        (".config/rpk/rpk.yaml", "profiles:\n- name: prod\n  kafka_api: {brokers: [SSL://b1:9093]}\n"),
+    ],
+)
+def test_no_file_connects_to_a_tls_address_in_the_clear(configure: Configure, file: str, text: str) -> None:
+    (broken,) = configure({file: text}).broken
+    assert "says TLS, and security.protocol is PLAINTEXT" in broken.problem
+
+
+def test_no_flag_connects_to_a_tls_address_in_the_clear(configure: Configure, tmp_path: Path) -> None:
+    contexts = configure(
+        {
+            OWN: '[contexts.prod]\nbootstrap.servers = "b1"\n[contexts.tls]\nbootstrap.servers = "b1"\n'
+            'security.protocol = "SSL"\n',
+            "a.conf": "bootstrap.servers=SSL://b1\nmetadata.broker.list=x\n",
+        }
+    )
+    for flags in (
+        {"bootstrap": "SSL://b1"},
+        {"bootstrap": "SSL://b1", "name": "prod"},
+        {"controllers": "tls://b1:9093", "name": "prod"},
+        {"environ": {"KAC_BOOTSTRAP": "SSL://b1"}},
+        {"command_config": tmp_path / "a.conf"},
+    ):
+        with pytest.raises(ContextError, match="says TLS"):
+            resolve(contexts, **flags)  # type: ignore[arg-type]
+    assert resolve(contexts, bootstrap="SSL://b2:9093", name="tls").settings.bootstrap == (("b2", 9093),)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("bootstrap_servers", "bootstrap.servers"),
+        ("bootstrapServers", "bootstrap.servers"),
+        ("security_protocol", "security.protocol"),
+        ("readOnly", "read_only"),
+    ],
+)
+def test_a_key_whose_words_are_joined_otherwise_gets_the_right_one(configure: Configure, key: str, meant: str) -> None:
+    (broken,) = configure({OWN: f'[contexts.prod]\n{key} = "b1:9092"\n'}).broken
+    assert broken.problem.endswith(f"did you mean {meant}?")
+
+
+def test_addresses_under_a_key_that_is_nearly_right(configure: Configure, tmp_path: Path) -> None:
+    contexts = configure({"a.conf": "bootstrap_servers=b1:9092\n"})
+    with pytest.raises(ContextError, match=r"a\.conf:1: bootstrap_servers: .* did you mean bootstrap\.servers"):
+        resolve(contexts, command_config=tmp_path / "a.conf")
+
+
+@pytest.mark.parametrize("text", ['[contexts.prod]\nbootstrap_servers = "b1"\n', "contexts = nothing\n"])
+def test_a_broken_file_is_not_no_file(
+    text: str, configure: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    monkeypatch.delenv("KAC_CONFIG", raising=False)
+    assert cli.run(["contexts"]) == 0
+    assert "No contexts are configured" in capsys.readouterr().out
+    configure({OWN: text})
+    assert cli.run(["contexts"]) == 2
+    shown = capsys.readouterr().out
+    assert "No context can be used" in shown
+    assert "config.toml:" in shown

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console.admin.settings import SshHost
 from console.contexts.console_settings import ConsoleSettings, read_settings
-from console.contexts.context import Surroundings, format_bootstrap, parse_bootstrap, parse_via
+from console.contexts.context import Surroundings, check_schemes, format_bootstrap, parse_bootstrap, parse_via
 from console.contexts.jaas import parse_jaas
 from console.contexts.own_file import key_lines, line_of
 from console.contexts.properties import References, open_to_others
@@ -39,6 +39,37 @@ def test_addresses_are_read_back(addresses: list[tuple[str, int]]) -> None:
 )
 def test_spellings_of_addresses(text: str, addresses: tuple[tuple[str, int], ...]) -> None:
     assert parse_bootstrap(text) == addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "protocol", "words"),
+    [
+        ("SSL://b1:9093", "PLAINTEXT", "says TLS"),
+        ("b0:9092,kafka+ssl://b1:9093", "SASL_PLAINTEXT", "'kafka\\+ssl://b1:9093' says TLS"),
+        ("https://b1", "PLAINTEXT", "says TLS"),
+        ("EXTERNAL_TLS://b1:9093", "PLAINTEXT", "nothing was sent"),
+        ("SASL_PLAINTEXT://b1:9093", "PLAINTEXT", "clients log in"),
+        ("sasl_ssl://b1:9093", "SSL", "clients log in"),
+        ("PLAINTEXT://b1:9092", "SASL_SSL", "says no TLS"),
+    ],
+)
+def test_a_scheme_that_contradicts_the_protocol(text: str, protocol: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_schemes(text, protocol)
+
+
+@pytest.mark.parametrize(
+    ("text", "protocol"),
+    [
+        ("ssl://b1:9093", "SASL_SSL"),
+        ("kafka+ssl://b1", "SSL"),
+        ("PLAINTEXT://b1,PLAINTEXT_HOST://b2", "PLAINTEXT"),
+        ("INTERNAL://b1,kafka://b2", "PLAINTEXT"),
+        ("sslgate:9092,[::1]:9092", "PLAINTEXT"),
+    ],
+)
+def test_a_scheme_that_agrees_or_says_nothing(text: str, protocol: str) -> None:
+    check_schemes(text, protocol)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from console.cli.noun import Change, Changed, OptionsError, Running
 from console.language.quoting import quote
 from console.model.cluster import Group, GroupPosition
 from console.model.numbers import Data
+from console.plan.group_forecast import nothing_committed
 from console.present.names import NOTHING, target
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def reset(command: Running, client: Client, context: Context, tool: GroupT
     if not given.execute:
         return _show(command, new, tool)
     if new.failed:
-        raise OptionsError("nothing was reset: leave out the groups that have members")
+        raise OptionsError("nothing was reset: leave out the groups that are named above")
     return Change(_statements(new.offsets), then=partial(_reset, command, new, tool))
 
 
@@ -132,6 +133,10 @@ async def _new_offsets(
     for name in names:
         try:
             position, wanted = await _wanted(client, asked, name, tool, all_topics=_means_all(command, tool))
+            why = nothing_committed(quote(name), position) if not wanted.offsets else ""
+            # Kafka's own tool prints an empty table there, and a file of no offsets is right.
+            if why and not command.is_kafka and not command.given.export:
+                raise NotReset(f"{why}: nothing is reset; --topic names what it has not committed yet")
         except NotReset as error:
             command.lines(("", f"Error: {error}"))
             found[name], failed = {}, True

@@ -122,7 +122,7 @@ def _needs(statement: ResetOffsets, _selected: Subject | None) -> Needs:
 
 def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
     from console.language.group_edits import commits, existing, partitions_in, position_of, shown
-    from console.plan.group_forecast import STREAMS
+    from console.plan.group_forecast import STREAMS, nothing_committed
 
     group, snapshot = statement.group, staging.snapshot
     position = position_of(snapshot, group)
@@ -137,7 +137,7 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
             places = [place for place in places if not is_internal(place[0], group.text or "")]
         if not places:
             raise CommandError(
-                f"group {shown(group)} has no offsets",
+                nothing_committed(shown(group), position) or f"group {shown(group)} has no offsets of its inputs",
                 "name a topic: reset group NAME topic NAME to earliest",
                 group.span,
             )

@@ -4,11 +4,11 @@ was formatted again."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from console.model.cluster import QuorumReplica
 from console.model.nodes import controller_at
-from console.model.numbers import time_of_day
+from console.model.numbers import time_of, time_of_day
 from console.model.quorum import formatted_again, majority, observing_brokers
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.observations import Observations
@@ -25,9 +25,6 @@ from console.triage.symptoms import (
 
 TOGETHER_MS = 2_000
 """Milliseconds within which brokers that stopped count as stopped together: several fetches."""
-
-
-_LAST_MS = 4_000_000_000_000
 
 
 def _controller_down(observations: Observations) -> Iterator[Claim]:
@@ -102,8 +99,7 @@ def _broker_stopped(observations: Observations) -> Iterator[Claim]:
 
 def _fetched_last(replica: QuorumReplica) -> datetime | None:
     """Return when a replica fetched last, by the leader's clock; None for a time outside of the calendar."""
-    last = replica.last_fetch_ms
-    return datetime.fromtimestamp(last / 1000, UTC) if 0 <= last < _LAST_MS else None
+    return time_of(replica.last_fetch_ms)
 
 
 def _last(replica: QuorumReplica) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from console.model.coordinators import OFFSETS
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
@@ -201,8 +201,8 @@ def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
     lasted = f", open for {minutes(at_ms - known.start_ms)}"
     if known.timeout_ms <= 0 or known.state != "Ongoing":
         return f"transaction {known.id}", lasted
-    ends = datetime.fromtimestamp((known.start_ms + known.timeout_ms) / 1000, UTC)
-    return f"transaction {known.id}", f"{lasted}; it ends by itself at {time_of_day(ends)}"
+    ends = time_of(known.start_ms + known.timeout_ms)
+    return f"transaction {known.id}", lasted if ends is None else f"{lasted}; it ends by itself at {time_of_day(ends)}"
 
 
 def _none_hangs(observations: Observations) -> str:
@@ -316,9 +316,10 @@ def _future(observations: Observations) -> Iterator[Claim]:
     poll = observations.last
     for topic, (number, newest) in ahead(poll).items():
         subject = Subject(topic=topic, partition=number)
-        # Producers write any 64-bit number: what no date can hold is shown as the last one.
-        at = datetime.fromtimestamp(min(newest.timestamp / 1000, _LATEST), UTC)
+        # Producers write any 64-bit number.
+        at = time_of(newest.timestamp)
         early = minutes(newest.timestamp - int(cluster_time(poll).timestamp() * 1000))
+        when = f"of {at:%Y-%m-%d %H:%M} UTC, {early} ahead" if at is not None else _no_date(newest.timestamp)
         yield Claim(
             cause="future-records",
             subject=Subject(topic=topic),
@@ -328,7 +329,7 @@ def _future(observations: Observations) -> Iterator[Claim]:
             since=observations.since(Symptom(FUTURE_TIMESTAMP, subject)),
             evidence=(
                 Evidence(
-                    f"record {newest.offset:,} of partition {number} is of {at:%Y-%m-%d %H:%M} UTC, {early} ahead",
+                    f"record {newest.offset:,} of partition {number} is {when}",
                     "ListOffsets, the highest timestamp",
                 ),
             ),
@@ -340,8 +341,12 @@ def _future(observations: Observations) -> Iterator[Claim]:
         )
 
 
-_LATEST = 253_402_300_799.0
-"""Unix seconds of the last moment of the year 9999, which dates end with."""
+def _no_date(timestamp: int) -> str:
+    """Return what a timestamp says that no date can hold, with the unit that its producer may have meant."""
+    units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
+    meant = next((f"; in {unit} it would be {at:%Y-%m-%d %H:%M} UTC" for unit, at in units if at is not None), "")
+    return f"of a time after the year 9999{meant}"
+
 
 CAUSES = (
     CauseRule("transaction-hanging", _hanging, _none_hangs),

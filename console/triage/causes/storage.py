@@ -361,6 +361,7 @@ def _voter(observations: Observations) -> Iterator[Claim]:
         if quorum is None:
             continue
         lag = next(voter.lag for voter in quorum.voters if voter.id == broker)
+        leader = "the end of the log" if quorum.leader_id < 0 else f"leader {quorum.leader_id}"
         yield Claim(
             cause="voter-lagging",
             subject=symptom.subject,
@@ -368,7 +369,7 @@ def _voter(observations: Observations) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"controller {broker} is behind the metadata log",
             since=observations.since(symptom),
-            evidence=(Evidence(f"{lag:,} records behind leader {quorum.leader_id}", "DescribeQuorum"),),
+            evidence=(Evidence(f"{lag:,} records behind {leader}", "DescribeQuorum"),),
             predicted=predict(VOTER_BEHIND, subject=symptom.subject),
             next=(Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
         )
