@@ -38,6 +38,7 @@ from console.admin.link_errors import (
     flood,
     lost,
     no_answer,
+    no_check,
     no_such_broker,
     not_at_its_address,
     not_told,
@@ -203,6 +204,8 @@ class Sender:
         if version is None:
             raise Unsupported(api, "", connection.versions)
         request = connection.prepare(api, version, build)
+        if request.may_change():
+            raise NotSendable(no_check(request))
         began = time.monotonic()
         try:
             answer = await connection.send(request)
@@ -436,7 +439,8 @@ class Link:
         api: kio's package name ("describe_configs"). build: makes the request from kio's module of that version.
         proposed: a proposal's version instead (see `proposes`), whose module `build` gets then.
         timeout: seconds for everything, retries included; None: the settings' request timeout.
-        change: never sent again once its bytes may have been sent: raises OutcomeUnknown then. If a CONTROLLER call is
+        change: a request that may change something is refused without it, unless its bytes say that it is a check.
+        It is never sent again once its bytes may have been sent: raises OutcomeUnknown then. If a CONTROLLER call is
         answered with NOT_CONTROLLER only, it was not applied and is sent again to the new controller.
         """
         loop = asyncio.get_running_loop()
@@ -664,6 +668,8 @@ class Link:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+        if not request.change and encoded.may_change():
+            raise ReadOnly(api) if self.settings.read_only else NotSendable(no_check(encoded))
         if request.change and self.routes.cluster_id and connection.version(names_nodes(self.settings).api) is not None:
             await self._refuse_another_cluster(connection, request)
         return await self.sender.send(request, connection, encoded)

@@ -12,6 +12,7 @@ from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.identity import Node
 
 if TYPE_CHECKING:
+    from console.wire.aiokafka_request import AiokafkaRequest
     from console.wire.connection import Connection
 
 WAITS_FOR_CONTROLLER = "It waits for the active controller: look whether most of the controllers run."
@@ -20,6 +21,16 @@ _CHECK_FIRST = "It may have been applied: look before repeating it."
 
 class TurnedAway(Disconnected):
     """The connection was closed at its first request, as listeners do that require SASL."""
+
+
+def no_check(request: AiokafkaRequest) -> Failure:
+    """Return that a request was not meant to change anything, and would."""
+    return Failure(
+        "NOT_A_CHECK",
+        f"{request.api} in version {request.version}, which this broker has, changes the cluster: its bytes do not say "
+        "that it is a check",
+        "Nothing was sent. While brokers of two releases run, another one may answer: try again.",
+    )
 
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:

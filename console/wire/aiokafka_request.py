@@ -6,8 +6,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.wire.frames import encode_header, encode_payload, has_flexible_response_header, split_frame
-from console.wire.schemas import request_module
+from console.wire.frames import (
+    decode_request,
+    encode_header,
+    encode_payload,
+    has_flexible_response_header,
+    split_frame,
+)
+from console.wire.schemas import api_name, request_module
 
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
@@ -26,6 +32,19 @@ THROTTLE_FIRST = {
     "fetch": 4,
 }
 """APIs of which much is asked -> the first version whose answers begin with the time for which they are throttled."""
+
+READS = frozenset(
+    {
+        *("api_versions", "consumer_group_describe", "describe_acls", "describe_client_quotas", "describe_cluster"),
+        *("describe_configs", "describe_delegation_token", "describe_groups", "describe_log_dirs"),
+        *("describe_producers", "describe_quorum", "describe_share_group_offsets", "describe_topic_partitions"),
+        *("describe_transactions", "describe_user_scram_credentials", "fetch", "fetch_snapshot", "find_coordinator"),
+        *("list_config_resources", "list_groups", "list_offsets", "list_partition_reassignments", "list_transactions"),
+        *("offset_fetch", "offset_for_leader_epoch", "share_group_describe", "streams_group_describe"),
+    }
+)
+"""APIs that change nothing. FindCoordinator makes the coordinator's topic where there is none: see
+`admin.groups.find_coordinators`."""
 
 
 class RawResponse(NamedTuple):
@@ -88,6 +107,15 @@ class AiokafkaRequest:
     def body(self) -> bytes:
         """The payload, encoded, without header."""
         return self._body
+
+    def may_change(self) -> bool:
+        """Return whether a broker that gets these bytes may change something: they are of an API that is not among
+        `READS`, and do not say that it is a check. Metadata makes the topics that it names, unless it forbids that."""
+        sent: Any = self._payload
+        api = api_name(sent.__api_key__)
+        if api == "metadata":
+            return bool(sent.topics) and getattr(sent, "allow_auto_topic_creation", True)
+        return api not in READS and not getattr(decode_request(type(sent), self._body), "validate_only", False)
 
     def __repr__(self) -> str:
         return f"<{self.api} v{self.version}>"
