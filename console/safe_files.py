@@ -1,4 +1,6 @@
-"""Files that kac writes: whole or not at all, never through another user's link, private where secrets may be."""
+"""Files that kac writes: whole or not at all, never through another user's link, private where secrets may be; and
+files that it reads without waiting for a pipe. Runs on executors too: Python 3.10, standard library.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 PRIVATE, SHARED = 0o600, 0o666
 """Modes of new files: for their owner alone, or as the umask has it."""
@@ -70,14 +73,70 @@ def read_regular(path: Path, most: int) -> bytes:
         ValueError: it is larger.
         OSError: it can't be read, or is a pipe or device, which might not end.
     """
-    # A named pipe would not return from open.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
-        if about.st_size > most:
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
             raise ValueError(f"it is larger than {most:,} bytes")
-        return file.read(about.st_size)
+        return file.read(size)
+
+
+def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -1) -> BinaryIO:
+    """Open a regular file.
+
+    Args:
+        flags: those of os.open; a file that they create has the mode that the umask leaves.
+        buffering: that of `open`.
+
+    Raises:
+        OSError: it can't be opened, or is a pipe or device, which might not end. Nothing was written.
+    """
+    # A named pipe would not return from open.
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, SHARED)
+    try:
+        file = os.fdopen(descriptor, _MODES[flags & os.O_ACCMODE], buffering)
+    except OSError:  # a folder
+        os.close(descriptor)
+        raise
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return file
+
+
+_MODES = {os.O_RDONLY: "rb", os.O_RDWR: "r+b"}
+
+
+def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
+    """Write a new file, whole or not at all, also where the process is killed meanwhile.
+
+    Raises:
+        FileExistsError: there is one already, or a link; it is left as it is.
+        OSError: it can't be written, and is not there.
+    """
+    scratch = _written(path, content, _new_mode(mode))
+    try:
+        _link(scratch, path, content, mode)
+    finally:
+        scratch.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
+    """Give a file that is written its name, unless the name is taken."""
+    try:
+        os.link(scratch, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A filesystem without hard links: a process that is killed here leaves a part of the file.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
 
 
 def read_stdin(most: int) -> str:
@@ -156,6 +215,17 @@ def private_folder(path: Path) -> None:
 
 
 def _replace(target: Path, data: bytes, mode: int) -> None:
+    scratch = _written(target, data, mode)
+    try:
+        scratch.replace(target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _written(target: Path, data: bytes, mode: int) -> Path:
+    """Return a new file beside a target, with this content, on the disk."""
     import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
@@ -166,12 +236,15 @@ def _replace(target: Path, data: bytes, mode: int) -> None:
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        scratch.replace(target)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+    return scratch
+
+
+def _sync_folder(path: Path) -> None:
     with suppress(OSError):  # some filesystems know no fsync of folders
-        folder = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+        folder = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
         finally:

@@ -27,8 +27,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import console
-from console.model.numbers import decimal_number, json_text, natural_number, option
+from console.model.numbers import decimal_number, json_of, json_text, natural_number, option
 from console.pipeline.clocks import check_clocks
+from console.pipeline.delta_log import reading
 from console.pipeline.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
 from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import Inputs, UnreadableInput, owned
@@ -70,7 +71,18 @@ from console.pipeline.schema import (
     TABLES,
 )
 from console.pipeline.spark import for_few_rows, for_many_rows, session, set_properties
-from console.pipeline.streams import Skipped, formats, logged_in, lost_of, lost_rows, topic_rows
+from console.pipeline.streams import (
+    UNCOUNTED,
+    Identity,
+    Skipped,
+    formats,
+    gone_of,
+    identity_of,
+    logged_in,
+    lost_of,
+    lost_rows,
+    topic_rows,
+)
 from console.pipeline.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
 from console.pipeline.transforms.drift import A_PAIR
 
@@ -99,6 +111,7 @@ class Application:
         self._settings = settings
         self._report = report
         self._topics = {each.stream: each for each in plan.topics}
+        self._made_again: dict[str, Identity] = {}
         self._told: Callable[[str], None] = lambda _: None
         self._again: int | None = None
         self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
@@ -117,6 +130,14 @@ class Application:
 
     def take(self, name: str) -> None:
         """Read once what is new in a source, or make gold of what is new in bronze."""
+        try:
+            self._take(name)
+        except Exception:
+            if name not in self._made_again:
+                raise
+            self._take(name)
+
+    def _take(self, name: str) -> None:
         query = self._begin(name, availableNow=True)
         query.awaitTermination()
         if (wrong := query.exception()) is not None:
@@ -176,7 +197,10 @@ class Application:
             self._again = begun(self._lake, GOLD)
             rows, do = new_keys(self.tables), self._make
         elif name in self._topics:
-            begin = begin_of(self._lake, name, REQUEST.name)
+            if name in self._made_again:
+                self._forget(name)
+            is_of_former = self._is_of_former(name, self._known_topic(name))
+            begin = None if is_of_former else begin_of(self._lake, name, REQUEST.name)
             rows = topic_rows(self._spark, self._topics[name], begin)
         else:
             now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
@@ -224,7 +248,10 @@ class Application:
         counts = _COUNTS[table]
         (at,) = offsets(self._lake, name, batch.number)
         (for_few_rows if self._is_small(name, at, batch.number) else for_many_rows)(self.tables.spark)
-        lost = self._lost(name, at, batch.number)
+        of, lost = self._of_topic(name), []
+        if of is not None:
+            lost = self._lost(name, of, at, batch.number)
+            self._keep_topic(name, of)
         if lost:
             rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
         read, (rows, seen) = rows, observed(rows, counts)
@@ -233,7 +260,8 @@ class Application:
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
         end = {**at, **({"parts": []} if "parts" in at else {})}
-        version = self.tables.append(rows, table, batch.noting(end=end))
+        of_topic = {} if of is None else {"topic": of}
+        version = self.tables.append(rows, table, batch.noting(end=end, **of_topic))
         if version is not None:
             counted = seen.get
         else:  # written before a run died
@@ -253,8 +281,70 @@ class Application:
             self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
         for each in lost:
             place = f"{self._topics[name].cluster_id} {self._topics[name].topic}-{each.partition}"
-            self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
-            self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
+            said = f"{place} from offset {each.at:,} on: {each.reason}"
+            if each.offsets == UNCOUNTED:
+                self._report.notes.append(said)
+            else:
+                self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
+            self._told(f"{name}: {said}")
+
+    # -- which topic it is that offsets are of -------------------------------------------------------------------------
+
+    def _of_topic(self, name: str) -> Identity | None:
+        """Return which topic a batch is of; None: of a source that is no topic.
+
+        Raises:
+            LakeError: it is not the one that was read until now: nothing of the batch may be written. One that was
+                created again is read from its first record when the stream begins again.
+        """
+        topic = self._topics.get(name)
+        if topic is None:
+            return None
+        now, known = identity_of(self._spark, topic), self._known_topic(name)
+        if known is None:
+            return now
+        where = f"The topic {topic.topic}, with the request logs of {topic.cluster_id},"
+        if known.is_on_another_cluster(now):
+            raise LakeError(
+                f"{where} was read from the cluster {known.cluster} until now, and at "
+                f"{topic.options['kafka.bootstrap.servers']} the cluster {now.cluster} answers. Nothing of it was "
+                "read. See that its context in sources.yaml has the right addresses; if the lines are shipped to that "
+                f"cluster now, delete {self._topic_file(name)}, and its topic is read from the first record on."
+            )
+        if known.is_of_another(now) and self._made_again.get(name) != now:
+            self._made_again[name] = now
+            raise LakeError(f"{where} was deleted and created again. It is read from its first record on.")
+        return Identity(now.cluster or known.cluster, now.topic or known.topic)
+
+    def _known_topic(self, name: str) -> Identity | None:
+        """Return which topic was read until now: by the file beside its checkpoint or, where that is lost, bronze's
+        commits. None: it is not known.
+        """
+        kept = self._lake.own_file(f"checkpoints/{name}.topic")
+        if kept is not None:
+            with reading(self._lake.where, f"checkpoints/{name}.topic"):
+                return msgspec.convert(json_of(kept), Identity)
+        return self._noted(name)[1]
+
+    def _noted(self, name: str) -> tuple[Offset | None, Identity | None]:
+        """Return the end in bronze's commits of what was read of a topic, and which topic that was."""
+        notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
+        note = next(notes, {})
+        return note.get("end"), msgspec.convert(note["topic"], Identity) if "topic" in note else None
+
+    def _is_of_former(self, name: str, now: Identity | None) -> bool:
+        """Return whether the end in bronze's commits is that of a topic that was deleted, and created again."""
+        noted = self._noted(name)[1]
+        return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
+
+    def _keep_topic(self, name: str, of: Identity) -> None:
+        """Write which topic it is that the checkpoint is of, before anything of it is in the lake."""
+        if self._lake.own_file(f"checkpoints/{name}.topic") != (text := json_text(of).encode()):
+            self._lake.files.replace(self._topic_file(name), text)
+        self._made_again.pop(name, None)
+
+    def _topic_file(self, name: str) -> str:
+        return self._lake.path(f"checkpoints/{name}.topic")
 
     def _is_small(self, name: str, end: Offset, number: int) -> bool:
         """Return whether a batch of a source has few rows by its offsets: how many it has is known once they are
@@ -270,18 +360,19 @@ class Application:
             most = source.most_rows(start or source.initial(), end)
         return most is not None and most <= MANY
 
-    def _lost(self, name: str, end: Mapping[str, Any], number: int) -> list[Skipped]:
+    def _lost(self, name: str, of: Identity, end: Mapping[str, Any], number: int) -> list[Skipped]:
         """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
-        checkpoint is new, the end in bronze's commits.
+        checkpoint is new, the end in bronze's commits. Of a topic that was created again, what its former may have
+        had beyond what was read, too.
         """
-        topic = self._topics.get(name)
-        if topic is None:
-            return []
-        notes = (note["end"] for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
-        start = offsets(self._lake, name, number - 1)[0] if number else next(notes, None)
+        topic = self._topics[name]
+        start = offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
         if start is None:
             return []
-        return lost_of(self._spark, topic, start.get(topic.topic, {}), end.get(topic.topic, {}))
+        since, upto = start.get(topic.topic, {}), end.get(topic.topic, {})
+        if not number and self._is_of_former(name, of):
+            return [*gone_of(since), *lost_of(self._spark, topic, {}, upto)]
+        return lost_of(self._spark, topic, since, upto)
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
         """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import getpass
 import os
@@ -15,9 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from console.model.numbers import json_of, json_text
+from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, resolved, write_whole
 
 PACKAGE = "pip install 'kafka-admin-console[history]'"
 
@@ -102,7 +104,7 @@ LARGEST_HOLDER = 64 << 10
 """Bytes of the lock's file; in a larger one there is no name."""
 
 
-def _all_of(lock: IO[bytes]) -> bytes:
+def _all_of(lock: BinaryIO) -> bytes:
     text = lock.read(LARGEST_HOLDER + 1)
     return text if len(text) <= LARGEST_HOLDER else b""
 
@@ -161,7 +163,8 @@ class Entry(NamedTuple):
 class Filesystem:
     """Read and write this machine's files by absolute path. `s3.S3Files` does the same with the objects of a bucket.
 
-    `replace` writes a neighbour, fsyncs it, renames it and fsyncs the folder: atomic, and kept over a loss of power.
+    `create` and `replace` write a neighbour, fsync it, give it its name and fsync the folder: atomic, and kept over a
+    loss of power.
     """
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
@@ -176,14 +179,14 @@ class Filesystem:
 
         Raises:
             FileNotFoundError: there is no such file.
+            OSError: it can't be read, or is no plain file.
         """
-        with Path(path).open("rb") as file:
+        with open_plain(path) as file:
             file.seek(start)
-            return file.read(length)
+            return file.read() if length is None else file.read(length)
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """Write a new file, with its folders. A crash may leave a part of it: nothing may refer to it before it is
-        written.
+        """Write a new file, with its folders, whole or not at all.
 
         Args:
             private: for its owner alone (0600), where the filesystem knows owners.
@@ -192,36 +195,28 @@ class Filesystem:
             FileExistsError: there is one already; it is left as it is.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(number)
+        create_whole(Path(path), data, PRIVATE if private else SHARED)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file, new or instead of the former: a reader sees one of both, whole. It is kept over a loss of
         power.
         """
-        written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
-        try:
-            self.create(str(written), data)
-            written.replace(path)
-        except BaseException:  # a full disk: what is torn would take room for ever
-            written.unlink(missing_ok=True)
-            raise
-        _sync_folder(written.parent)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(Path(path), data)
 
     def entries(self, folder: str) -> list[Entry]:
         """Return the direct contents of a folder.
 
         Returns:
-            Sorted by name, hidden files too; empty where there is no such folder.
+            Sorted by name, hidden files too, but for links that lead nowhere and what was deleted meanwhile; empty
+            where there is no such folder.
         """
+        listed = []
         with suppress(FileNotFoundError), os.scandir(folder) as found:
-            return sorted(
-                Entry(each.name, each.is_dir(), 0 if each.is_dir() else each.stat().st_size) for each in found
-            )
-        return []
+            for each in found:
+                with suppress(OSError):
+                    listed.append(Entry(each.name, each.is_dir(), 0 if each.is_dir() else each.stat().st_size))
+        return sorted(listed)
 
     def remove(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it; nothing happens where it does not exist."""
@@ -279,9 +274,10 @@ class Filesystem:
 
         Raises:
             LakeBusy: another process holds it; its `holder` is what the file says.
+            LakeError: a link, a pipe or a file with another name stands in its place: it is left as it is.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open("a+b", buffering=0) as file:
+        with _opened_lock(path) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -290,6 +286,7 @@ class Filesystem:
             file.seek(0)
             former = holder_of(_all_of(file))
             file.truncate(0)
+            file.seek(0)
             file.write(holder.text)
             try:
                 yield Lock(former, lambda: True)
@@ -307,10 +304,21 @@ def borrowed(lent: bytes) -> Filesystem:
     return S3Files.borrowed(lent)
 
 
-def _sync_folder(path: Path) -> None:
-    with suppress(OSError):  # some filesystems know no fsync of folders
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+def _opened_lock(path: str) -> BinaryIO:
+    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link of
+    another user, nor a second name of another file. LakeError, OSError."""
+    try:
+        file = open_plain(resolved(Path(path)), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
+        if os.fstat(file.fileno()).st_nlink > 1:
+            file.close()
+            raise OSError(errno.EMLINK, "the file has another name, too")
+    except PermissionError as refused:
+        raise LakeError(f"{path} can't be written by this user ({refused.strerror}): see who owns it.") from refused
+    except OSError as wrong:
+        if wrong.errno not in (errno.EINVAL, errno.EMLINK, errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise
+        raise LakeError(
+            f"{path} is no lock of a lake ({wrong.strerror}): somebody has put it there. Nothing was written; look "
+            "where it leads, delete it, and run this again."
+        ) from wrong
+    return file

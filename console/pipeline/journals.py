@@ -7,10 +7,8 @@ read from its beginning.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -54,6 +52,7 @@ from console.pipeline.entities import (
 )
 from console.pipeline.redact import Damaged, is_secret
 from console.pipeline.schema import JOURNAL, arrow_schema
+from console.safe_files import open_plain
 
 # -- what an edit sets ------------------------------------------------------------------------------------------------
 
@@ -249,11 +248,12 @@ def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
 
 
 def journals_at(paths: Iterable[Path]) -> list[Path]:
-    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out."""
+    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out,
+    also a link that leads nowhere."""
     found: list[Path] = []
     for each in paths:
-        found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each] if each.exists() else []
-    return found
+        found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each]
+    return [each for each in found if each.exists()]
 
 
 def journal_stats(path: Path) -> list[list[int]]:
@@ -280,7 +280,7 @@ def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
 def segments_of(first: Path) -> list[Path]:
     """Return the files of a journal, in their order."""
     others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
-    return [first, *sorted(path for path in others if segment_number(path.name) is not None)]
+    return [first, *sorted(path for path in others if segment_number(path.name) is not None and path.exists())]
 
 
 class _Change(NamedTuple):
@@ -304,10 +304,10 @@ class _Reading:
         """Fill `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
         journal has changed again.
         """
-        with _opened(segments[-1]) as last:
+        with open_plain(segments[-1]) as last:
             alone = _locked(last)
             for path in segments:
-                with _opened(path) as file:
+                with open_plain(path) as file:
                     bad_until = -1
                     for line in raw_lines(file, 0, os.fstat(file.fileno()).st_size):
                         if not line.is_ended and path == segments[-1] and not alone:
@@ -340,15 +340,6 @@ def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
     line = line_of(data)
     edits = line.edits if isinstance(line, IntentLine) else ()
     return line, tuple(settings_of(each.edit, each.was) for each in edits)
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a plain file; a pipe would not return from open, and a device never end. Raises OSError."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
-    return file
 
 
 def _locked(file: BinaryIO) -> bool:

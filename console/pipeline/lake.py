@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from console.model.numbers import json_text
+from console.model.numbers import json_text, plural
 from console.pipeline import delta_log
 from console.pipeline.delta_log import TableFiles
 from console.pipeline.files import Filesystem, LakeError, Lock, is_run_id, iso_now, this_process
@@ -89,6 +89,7 @@ class Lake:
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.files.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
+        lake.key()  # a lake whose key is torn is of no use
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.files.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
         return lake
@@ -197,8 +198,11 @@ class Lake:
                 f"put it back, or name it with {KEY_FILE}."
             ) from wrong
         if len(key) < 16:
+            where = named or self.path("hmac.key")
             raise LakeError(
-                f"The key in {named or self.path('hmac.key')} is too short: it has to have 16 bytes or more."
+                f"The key in {where} has {plural(len(key), 'byte')}, and needs 16 or more: it was torn, as by a full "
+                "disk, or emptied. Put a copy of it back. If there is none, write a new one (head -c 32 /dev/urandom "
+                f"> {where}): each hidden value then looks as if it had changed once."
             )
         return key
 

@@ -62,16 +62,13 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
     """Return the files that are whole and this user's own, by name."""
+    own = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
-        return sorted(
-            folder / each.name
-            for each in found
-            if each.name.endswith(suffix)
-            and not each.name.startswith(".")
-            and each.name.isprintable()
-            and _is_own(each.stat(follow_symlinks=False))
-        )
-    return []
+        for each in found:
+            if each.name.endswith(suffix) and not each.name.startswith(".") and each.name.isprintable():
+                with suppress(FileNotFoundError):  # another run has taken it in
+                    own += [folder / each.name] if _is_own(each.stat(follow_symlinks=False)) else []
+    return sorted(own)
 
 
 def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:

@@ -3,6 +3,7 @@ found out before Java is started."""
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -413,8 +414,12 @@ def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
 
 
 def _found(log: RequestLog) -> list[str]:
-    """Return files of this machine by pattern; a URI names one file."""
-    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    """Return files of this machine by pattern, without links that lead nowhere; a URI names one file."""
+    found = [
+        path
+        for pattern in log.paths
+        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    ]
     if not found:
         raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
     return sorted(set(found))

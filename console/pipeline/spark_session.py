@@ -71,7 +71,7 @@ def this_machine(root: Path = Path("/")) -> Machine:
 
 
 # -- what a Spark cluster needs of kac, as one zip: of `console/pipeline` what runs on executors, with what it
-# imports of `console/model`, and a script that starts a job
+# imports of `console/model`, `console/safe_files.py`, and a script that starts a job
 
 SCRIPT_NAME = "kac_lake.py"
 SCRIPT = '''\
@@ -138,6 +138,7 @@ def members() -> Iterator[tuple[str, bytes]]:
             yield f"console/pipeline/{within.as_posix()}", path.read_bytes()
     for name in _OF_MODEL:
         yield f"console/model/{name}", (console / "model" / name).read_bytes()
+    yield "console/safe_files.py", (console / "safe_files.py").read_bytes()
     yield SCRIPT_NAME, SCRIPT.encode()
 
 

@@ -7,6 +7,7 @@ by `plans`, in the driver; executors' tasks read and decode. A secret is never a
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
@@ -122,7 +124,8 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
 
 
 class Skipped(NamedTuple):
-    """Offsets of a partition, from `at` on, that were deleted before they were read."""
+    """Offsets of a partition, from `at` on, that were deleted before they were read. offsets: how many; `UNCOUNTED`:
+    nobody knows."""
 
     partition: int
     at: int
@@ -132,7 +135,16 @@ class Skipped(NamedTuple):
     @property
     def reason(self) -> str:
         """The same as a text."""
-        return f"{self.offsets:,} offsets {LOST}: {self.why}"
+        return f"{self.amount} {LOST}: {self.why}"
+
+    @property
+    def amount(self) -> str:
+        """How many offsets, as a text."""
+        return "0 or more offsets" if self.offsets == UNCOUNTED else f"{self.offsets:,} offsets"
+
+
+UNCOUNTED = 0
+"""Of a topic that is gone, nobody can tell how many offsets it had beyond those that were read."""
 
 
 DELETED = "they were deleted before they were read"
@@ -141,10 +153,10 @@ MADE_AGAIN = "the topic was deleted and created again"
 
 def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
     """Return what a batch from `start` to `end` does not have. first: the first offset that there still is; all of them
-    by partition. A partition that is new begins at 0. Of a topic that was created again the part that is below what was
-    read is not read."""
+    by partition. A partition that is new begins at 0. Brokers that have no ids for topics do not show that a topic was
+    created again, unless it has fewer offsets than were read: those are not read."""
     found = []
-    for name, upto in sorted(end.items(), key=lambda each: int(each[0])):
+    for name, upto in sorted(end.items(), key=_by_number):
         since = start.get(name, 0)
         begins = first.get(name, since)
         if upto < since:
@@ -154,14 +166,21 @@ def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str
     return [each for each in found if each.offsets > 0]
 
 
+def _by_number(partition: tuple[str, int]) -> int:
+    return int(partition[0])
+
+
+def gone_of(end: Mapping[str, int]) -> list[Skipped]:
+    """Return what may be lost of a topic that was deleted, and created again. end: up to where it was read, by
+    partition."""
+    return [Skipped(int(name), upto, UNCOUNTED, MADE_AGAIN) for name, upto in sorted(end.items(), key=_by_number)]
+
+
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
     """Return what is not there any more of what a batch is to read. start, end: offsets by partition, as Spark writes
     them. Asks the brokers."""
     java: Any = spark._jvm
-    settings = java.java.util.Properties()
-    for name, value in topic.options.items():
-        if name.startswith("kafka."):
-            settings.put(name.removeprefix("kafka."), value)
+    settings = _client_settings(java, topic)
     for of in ("key", "value"):
         settings.put(f"{of}.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer")
     places = java.java.util.ArrayList()
@@ -174,6 +193,60 @@ def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Ma
     finally:
         consumer.close()
     return skipped(start, end, first)
+
+
+class Identity(NamedTuple):
+    """Which topic of a name it is: offsets count for this one alone.
+
+    Attributes:
+        cluster: the id of the cluster that the topic is on; empty: not known.
+        topic: the topic's own id, which no other topic of the name gets; empty: not known, since the brokers have no
+            ids (Kafka before 2.8), or it is not there just now.
+    """
+
+    cluster: str
+    topic: str
+
+    def is_on_another_cluster(self, now: Identity) -> bool:
+        """Return whether the brokers that answer now are known to be of another cluster."""
+        return "" not in (self.cluster, now.cluster) and self.cluster != now.cluster
+
+    def is_of_another(self, now: Identity) -> bool:
+        """Return whether it is known that another topic has the name now."""
+        return "" not in (self.topic, now.topic) and self.topic != now.topic
+
+
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Kafka's Uuid.ZERO_UUID: of brokers that have no ids for topics."""
+_ABSENT = re.compile("UnknownTopicOrPartition|UnknownTopicId")
+
+
+def identity_of(spark: SparkSession, topic: Topic) -> Identity:
+    """Return which topic has the name now. Asks the brokers."""
+    java: Any = spark._jvm
+    names = java.java.util.ArrayList()
+    names.add(topic.topic)
+    admin = java.org.apache.kafka.clients.admin.AdminClient.create(_client_settings(java, topic))
+    try:
+        cluster = str(admin.describeCluster().clusterId().get() or "")
+        try:
+            described = str(admin.describeTopics(names).topicNameValues().get(topic.topic).get().topicId())
+        except Py4JJavaError as wrong:
+            if not _ABSENT.search(str(wrong)):
+                raise
+            described = _NO_ID
+    finally:
+        admin.close()
+    return Identity(cluster, "" if described == _NO_ID else described)
+
+
+def _client_settings(java: Any, topic: Topic) -> Any:
+    """Return the properties of a Kafka client of Java's that reaches a topic as Spark's source does."""
+    settings = java.java.util.Properties()
+    for name, value in topic.options.items():
+        if name.startswith("kafka."):
+            settings.put(name.removeprefix("kafka."), value)
+    return settings
 
 
 _LOST = pa.schema([("partition", pa.int64()), ("at", pa.int64()), ("reason", pa.string())])

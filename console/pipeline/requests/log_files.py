@@ -30,6 +30,7 @@ from pyarrow import fs
 
 from console.pipeline.requests.counted import Whose, counted
 from console.pipeline.requests.lines import MESSAGE, Form, Line, clocks, form_of, one_line
+from console.safe_files import open_plain
 
 # -- a file while it is open: its bytes as they were written, plain or gzip, at a local path or a URI -----------------
 
@@ -227,7 +228,7 @@ def opened(path: str) -> Iterator[LogBytes]:
     """Open a file for the context. OSError; the path is in the text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
-        with open(path, "rb", buffering=0) as raw:  # noqa: PTH123 - errors name it as it was given
+        with open_plain(path, buffering=0) as raw:
             status = os.fstat(raw.fileno())
             place = f"{status.st_dev}:{status.st_ino}"
             yield LogBytes(path, cast(IO[bytes], raw), place, status.st_size, status.st_mtime_ns)
