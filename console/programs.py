@@ -1,14 +1,37 @@
-"""Programs that the operator's configuration names, run for what they write: tokens, secrets of a password manager."""
+"""The one place that starts other programs: the user's own (ssh, a pager, what a file of the configuration names), and
+interpreters that run kac's own parts (Python, Java)."""
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
+
+from console.safe_files import UntrustedPath, require_own
 
 LONGEST = 1 << 20
 """Bytes. A secret is not longer, and some programs never end writing."""
 LONGEST_REASON = 200
+_OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
+"""Variables by which kac's own parts reach one another: with the secret, a program would command Spark's Java."""
+_NAMES_FOR_INTERPRETERS = """
+HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR JAVA_HOME JAVA_TOOL_OPTIONS
+PYTHONDONTWRITEBYTECODE http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY
+"""
+_FOR_INTERPRETERS = frozenset(_NAMES_FOR_INTERPRETERS.split())
+_PREFIXES_FOR_INTERPRETERS = (
+    *("LC_", "XDG_", "KAC_", "AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KRB5"),
+    *("KUBE", "AZURE_", "GOOGLE_"),
+)
+"""The user's settings of places, languages, proxies, stores and clusters. PYTHONPATH, PYTHONSTARTUP, CLASSPATH and all
+others, which say what code is loaded, do not go along; JAVA_TOOL_OPTIONS does, since companies set their certificates
+and proxies in it."""
 
 
 class ProgramFailed(Exception):
@@ -20,22 +43,169 @@ class ProgramFailed(Exception):
         self.hangs = hangs
 
 
+class Program(NamedTuple):
+    """A program that may be started. words: its absolute path and its arguments. folder: where it works; None: where
+    kac does."""
+
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+    folder: Path | None
+
+
+# -- what may be started ---------------------------------------------------------------------------------------------
+
+
+def safe_path(environ: Mapping[str, str]) -> str:
+    """Return PATH with the folders alone in which no other user may put a program: as `require_own` has it. A relative
+    one stands for whatever folder one is in."""
+    # To an empty one, some shells add the folder that they stand in.
+    return os.pathsep.join(each for each in _folders(environ) if not _danger(Path(each))) or os.defpath
+
+
+def along_path(name: str, environ: Mapping[str, str]) -> Path:
+    """Return the program that a name without a folder stands for, along PATH.
+
+    Raises:
+        UntrustedPath: the only ones of this name are where another user may change them.
+        FileNotFoundError: there is none.
+    """
+    refused: UntrustedPath | None = None
+    for each in _folders(environ):
+        program = Path(each, name)
+        if program.is_file() and os.access(program, os.X_OK):
+            if (danger := _danger(program)) is None:
+                return program
+            refused = refused or danger
+    raise refused or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+
+def is_found(name: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether there is a program that `of_user` would take."""
+    try:
+        of_user([name], environ)
+    except OSError:
+        return False
+    return True
+
+
+def of_user(words: Sequence[str], environ: Mapping[str, str] = os.environ, folder: Path | None = None) -> Program:
+    """Return one of the user's own programs, with the user's environment and the folders of PATH that are safe.
+
+    Args:
+        folder: that of the file that names the program, in which it works; None: named by no file, it works where kac
+            does.
+
+    Raises:
+        UntrustedPath: another user may change the program; the text says where, and how to mend it.
+        OSError: there is no such program.
+    """
+    name = words[0]
+    if "/" in name:
+        program = Path(folder or Path.cwd(), name)
+        program.stat()
+        require_own(program)
+    else:
+        program = along_path(name, environ)
+    kept = {key: value for key, value in environ.items() if key not in _OF_KAC}
+    return Program((str(program), *words[1:]), {**kept, "PATH": safe_path(environ)}, folder)
+
+
+def interpreter(
+    words: Sequence[str | Path],
+    folder: Path,
+    variables: Mapping[str, str | None] = MappingProxyType({}),
+) -> Program:
+    """Return a program that runs kac's own parts, with the variables that it needs and no others.
+
+    Args:
+        words: the first one is an absolute path.
+        folder: a private one: interpreters look for code and settings where they stand.
+        variables: over those of the environment; None: not at all.
+    """
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _OF_KAC and (name in _FOR_INTERPRETERS or name.startswith(_PREFIXES_FOR_INTERPRETERS))
+    }
+    # A Python that it starts takes no modules from the folder that it stands in either.
+    safe = {"PATH": safe_path(os.environ), "PYTHONSAFEPATH": "1"}
+    merged = {**own, **safe, **variables}
+    return Program(tuple(map(str, words)), {name: each for name, each in merged.items() if each is not None}, folder)
+
+
+def home_folder() -> Path:
+    """Return where one of the user's programs works that no file names: not in a folder that others may have filled."""
+    named = Path(os.environ.get("HOME") or "/")
+    return named if named.is_dir() else Path("/")
+
+
+def python(*arguments: str, folder: Path) -> Program:
+    """Return this very Python, which finds the modules that this process finds, but none in the folder it stands in."""
+    return interpreter([sys.executable, "-P", *arguments], folder, own_modules())
+
+
+def own_modules() -> dict[str, str]:
+    """Return the variable by which another Python finds the modules that this process finds."""
+    return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if Path(each).is_absolute())}
+
+
+def _folders(environ: Mapping[str, str]) -> list[str]:
+    return [each for each in environ.get("PATH", os.defpath).split(os.pathsep) if Path(each).is_absolute()]
+
+
+def _danger(path: Path) -> UntrustedPath | None:
+    try:
+        require_own(path)
+    except UntrustedPath as error:
+        return error
+    except OSError as error:
+        return UntrustedPath(path, error.strerror or "it can't be looked at")
+    return None
+
+
+# -- starting --------------------------------------------------------------------------------------------------------
+
+
+def started(program: Program, **streams: Any) -> subprocess.Popen[Any]:
+    """Start a program, and return its process. streams: as `subprocess.Popen` has them. Raises OSError."""
+    return subprocess.Popen(  # noqa: S603 - checked by who made the program
+        program.words, env=program.environ, cwd=program.folder, **streams
+    )
+
+
+def finished(program: Program, seconds: float | None, **streams: Any) -> subprocess.CompletedProcess[Any]:
+    """Run a program to its end. Blocks. seconds: until it is killed. Raises OSError and subprocess.TimeoutExpired."""
+    return subprocess.run(  # noqa: S603 - checked by who made the program
+        program.words, env=program.environ, cwd=program.folder, check=False, timeout=seconds, **streams
+    )
+
+
+def become(program: Program) -> NoReturn:
+    """Replace this process by a program. Raises OSError."""
+    os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked by who made the program
+
+
+# -- programs that are run for what they write -----------------------------------------------------------------------
+
+
 def name_of(command: str) -> str:
     """Return the program's name without its folder, which is all that may be shown of a command."""
     return Path(shlex.split(command)[0]).name
 
 
-def output_of(command: str, limit: float, *, terminal: bool = False) -> bytes:
-    """Run a command, and return what it writes to its standard output. Blocks.
+def output_of(command: str, limit: float, folder: Path, *, terminal: bool = False) -> bytes:
+    """Run a command that a file names, and return what it writes to its standard output. Blocks.
 
-    There is no shell; words are split as a shell does.
+    There is no shell; words are split as a shell does. The file itself was checked when it was read.
 
     Args:
         limit: seconds until it has to end.
+        folder: that of the file.
         terminal: whether it may read from our standard input, as one that asks for a password does.
 
     Raises:
-        ProgramFailed: it can't be run, fails, does not end in time, or writes more than LONGEST.
+        ProgramFailed: it can't be run, another user may change it, it fails, does not end in time, or writes more than
+            LONGEST.
         ValueError: the command is empty or has an open quote.
     """
     words = shlex.split(command)
@@ -43,11 +213,12 @@ def output_of(command: str, limit: float, *, terminal: bool = False) -> bytes:
         raise ValueError("it names no command")
     name = name_of(command)
     try:
-        done = subprocess.run(  # noqa: S603 the operator's own configuration
-            words, stdin=None if terminal else subprocess.DEVNULL, capture_output=True, check=False, timeout=limit
-        )
+        program = of_user(words, folder=folder)
+        done = finished(program, limit, stdin=None if terminal else subprocess.DEVNULL, capture_output=True)
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"{name} does not end: nothing within {limit:g} s", hangs=True) from None
+    except UntrustedPath as error:
+        raise ProgramFailed(f"{name} is not run: {error.strerror}") from None
     except OSError as error:
         raise ProgramFailed(f"{name} can't be run: {error.strerror}") from None
     if done.returncode:
@@ -56,4 +227,5 @@ def output_of(command: str, limit: float, *, terminal: bool = False) -> bytes:
         raise ProgramFailed(f"{name} ended with {done.returncode}" + (f": {why}" if why else ""))
     if len(done.stdout) > LONGEST:
         raise ProgramFailed(f"{name} wrote more than {LONGEST >> 20} MiB")
-    return done.stdout
+    output: bytes = done.stdout
+    return output

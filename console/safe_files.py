@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 import sys
 from contextlib import suppress
@@ -19,7 +20,8 @@ MAX_LINKS = 40
 
 
 class UntrustedPath(OSError):
-    """A link, file or folder that belongs to another user stands where something is to be written."""
+    """A link, file or folder that belongs to another user stands where something is to be written; or another user may
+    change what is to be run."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -167,6 +169,66 @@ def resolved(path: Path) -> Path:
             return target
         target = target.parent / target.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def require_own(path: Path) -> None:
+    """Raise where another user may change what a path leads to, or put something else in its place.
+
+    The file, every link on the way and every folder above each has to belong to this user or to root, and no other user
+    may write it. A folder that all may write is accepted where it is sticky (/tmp): there nobody else replaces a file
+    of this user. A group may write if it is the private one of this user, as many systems give everyone. A path that
+    leads nowhere passes.
+
+    Raises:
+        UntrustedPath: the text names the first such file or folder, and how to mend it.
+        OSError: it can't be looked at.
+    """
+    waiting = [*reversed(path.absolute().parts)]
+    at, links = Path(waiting.pop()), 0
+    while True:
+        try:
+            found = at.lstat()
+        except FileNotFoundError:
+            return
+        if not _trusted(found):
+            raise UntrustedPath(at, f"{at} belongs to another user: make it yours, or use a copy of yours")
+        is_link = stat.S_ISLNK(found.st_mode)
+        if not is_link and _may_be_written(at, found):
+            raise UntrustedPath(at, f"others may write {at}; chmod go-w {shlex.quote(str(at))}")
+        if is_link:
+            links += 1
+            if links > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            target = at.readlink()
+            waiting += reversed(target.parts)
+            at = at.parent
+        if not waiting:
+            return
+        # What is absolute begins again at the root, and `..` is a folder that was looked at.
+        at = at.parent if (part := waiting.pop()) == ".." else at / part
+
+
+def _may_be_written(path: Path, found: os.stat_result) -> bool:
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX:
+        return False
+    return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(path, found.st_gid)))
+
+
+def _is_private_group(path: Path, number: int) -> bool:
+    """Return whether a file's group has this user's name, and no other member. Root needs none. With an access control
+    list the group's bits are those of all whom it names."""
+    import grp
+    import pwd
+
+    with suppress(AttributeError, OSError):  # not every system and filesystem has them
+        if "system.posix_acl_access" in os.listxattr(path):
+            return False
+    try:
+        name, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(number)
+    except KeyError:
+        return False
+    return number != 0 and group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:

@@ -26,7 +26,7 @@ from console.admin.jwt import no_token, token_in_file
 from console.model.numbers import json_text
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
-from console.safe_files import read_text
+from console.safe_files import UntrustedPath, read_text, require_own
 
 LARGEST_FILE = 4 << 20
 """Bytes of one of AWS' files."""
@@ -170,7 +170,7 @@ def _of_profile(
     if own:
         return own
     if command := settings.get("credential_process"):
-        return _of_command(command, f"credential_process of profile {name}", limit)
+        return _of_command(command, f"credential_process of profile {name}", ask, limit)
     if kinds := sorted({"role_arn", "web_identity_token_file", "login_session"} & settings.keys()):
         raise no_token(f"AWS profile {name} has {kinds[0]} alone, which is not supported", _by_hand(name))
     return None
@@ -224,10 +224,15 @@ def _sso_role(settings: Mapping[str, str], name: str, ask: Ask) -> SsoRole:
     return SsoRole(named or start, region, account, role)
 
 
-def _of_command(command: str, source: str, limit: float) -> AwsKeys:
+def _of_command(command: str, source: str, ask: Ask, limit: float) -> AwsKeys:
     remedy = "Run it by hand."
+    config = ask.file("AWS_CONFIG_FILE", "config")
     try:
-        output = output_of(command, limit)
+        for file in (config, ask.file("AWS_SHARED_CREDENTIALS_FILE", "credentials")):  # it may be of either
+            require_own(file)
+        output = output_of(command, limit, config.absolute().parent)
+    except UntrustedPath as error:
+        raise no_token(f"{source} is not run: {error.strerror}", remedy) from None
     except (ProgramFailed, ValueError) as error:
         raise no_token(f"{source}: {error}", remedy) from None
     return in_answer(output, source, remedy, token="SessionToken")  # noqa: S106 a name

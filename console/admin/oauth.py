@@ -126,7 +126,8 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
     """
     extensions = {name[len(_EXTENSION) :]: value for name, value in sasl.options.items() if name.startswith(_EXTENSION)}
     if command := sasl.options.get("token.command"):
-        return TokenProvider(lambda: token_of_command(command, limit), extensions, limit + 1)
+        folder = Path(sasl.options["token.command.folder"])
+        return TokenProvider(lambda: token_of_command(command, folder, limit), extensions, limit + 1)
     url = sasl.options.get("token.endpoint.url")
     if url is None:
         given = sasl.password
@@ -140,15 +141,16 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
     return TokenProvider(lambda: request_token(sasl, url, limit), extensions, limit)
 
 
-def token_of_command(command: str, limit: float) -> Token:
-    """Return the token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell. Blocks.
+def token_of_command(command: str, folder: Path, limit: float) -> Token:
+    """Return the token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell, in
+    the folder of the file that names it. Blocks.
 
     Raises AdminError with the program's name, its exit code and the last line of its standard error.
     """
     remedy = "Run sasl.oauthbearer.token.command by hand; it writes a token, or JSON with access_token."
     name = name_of(command)
     try:
-        output = output_of(command, limit)
+        output = output_of(command, limit, folder)
     except ProgramFailed as error:
         if error.hangs:
             raise Unreachable(Failure("UNREACHABLE", f"no token: {error}", remedy)) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -13,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from console.model.schemas import NotDecoded, SchemaText
+from console.programs import finished, python
 from console.wire.protobuf import MISSING
 
 SECONDS = 8
@@ -97,14 +97,8 @@ def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
         folders = [sources, known, tools / "_proto", *([] if common is None else [common.parent.parent])]
         arguments = (*(f"-I{each}" for each in folders), "--include_imports", f"--descriptor_set_out={made}", MAIN)
         try:
-            done = subprocess.run(  # noqa: S603 our own interpreter; the schema is in files
-                [sys.executable, "-I", "-c", _LIMITED, str(tools.parent), *arguments],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=SECONDS,
-                cwd=place,
-            )
+            compiler = python("-I", "-c", _LIMITED, str(tools.parent), *arguments, folder=place)
+            done = finished(compiler, SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
         except subprocess.TimeoutExpired:
             raise NotDecoded(f"its schema is not compiled within {SECONDS} s") from None
         if done.returncode:

@@ -69,8 +69,8 @@ class SaslSettings(Struct, frozen=True):
     for each SASL extension; username and password are the client's id and secret, and endpoint_tls is for the token
     endpoint. With ``assertion`` (``client`` or ``grant``) an assertion takes the place of the secret or of the grant:
     further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
-    Or ``token.command``: a command line that writes a token. Without these the password is the token itself, or,
-    without a password, the token is an unsecured one for username.
+    Or ``token.command``: a command line that writes a token, run in ``token.command.folder``. Without these the
+    password is the token itself, or, without a password, the token is an unsecured one for username.
     AWS_MSK_IAM, and OAUTHBEARER with AWS' tokens: ``aws``, perhaps ``aws.profile``; ``aws.role.arn`` for a role that is
     assumed with those credentials, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
     GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for other tickets than

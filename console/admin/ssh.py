@@ -30,6 +30,8 @@ from pathlib import Path
 from console.admin.errors import AdminError, NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost, show_address
 from console.model.failure import Failure
+from console.programs import finished, home_folder, of_user, started
+from console.safe_files import UntrustedPath
 
 IDLE_SECONDS = 30
 """ssh ends so long after its last channel: also if this process was killed."""
@@ -176,12 +178,11 @@ class SshWay:
         with log.open("ab") as output, _uninterrupted(ask):
             try:
                 # In a session of its own there is no terminal to ask on, for ssh itself and for those to jump hosts.
-                self._process = subprocess.Popen(  # noqa: S603 - ssh with checked arguments
-                    command(self._host, folder, ask=ask),
+                self._process = started(
+                    of_user(command(self._host, folder, ask=ask), environ, home_folder()),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=output,
-                    env=environ,
                     start_new_session=not ask,
                 )
             except OSError as error:
@@ -281,8 +282,8 @@ def users_master(host: SshHost) -> Path | None:
         return None
     asked = ["ssh", "-G", *_destination(host)]
     try:
-        done = subprocess.run(  # noqa: S603 - ssh with checked arguments
-            asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONFIG_SECONDS, check=False
+        done = finished(
+            of_user(asked, folder=home_folder()), CONFIG_SECONDS, stdin=subprocess.DEVNULL, capture_output=True
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -476,6 +477,8 @@ def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFai
 def _not_run(host: SshHost, error: OSError) -> SshFailed:
     if isinstance(error, FileNotFoundError):
         why, remedy = "there is no ssh on this host's PATH", "Install OpenSSH's client (openssh-client)."
+    elif isinstance(error, UntrustedPath):
+        why, remedy = "ssh is not run", f"{error.strerror}."
     else:
         why, remedy = f"ssh can't be run: {error.strerror}", "Check the ssh that is first on PATH."
     return SshFailed(Failure("SSH_FAILED", f"ssh to {host}: {why}", remedy))

@@ -117,6 +117,7 @@ def _configuration(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
 
 def _state(environ: Mapping[str, str]) -> Check:
     from console.log_file import state_directory
+    from console.safe_files import require_own
 
     folder = state_directory(environ)
     there = folder
@@ -125,8 +126,10 @@ def _state(environ: Mapping[str, str]) -> Check:
     remedy = "log and journal need it: set XDG_STATE_HOME to a folder that can be written, or change with --no-journal"
     if not os.access(there, os.W_OK | os.X_OK):
         return Check("state", Health.BAD, f"{folder}: {there} is not writable", remedy)
-    if there == folder and folder.stat().st_mode & 0o022:
-        return Check("state", Health.NOTE, f"{folder}: others may write there", f"chmod go-w {folder}")
+    try:
+        require_own(there)
+    except OSError as error:
+        return Check("state", Health.NOTE, str(folder), str(error.strerror))
     free = shutil.disk_usage(there).free
     if free < LEAST_ROOM:
         return Check("state", Health.NOTE, f"{folder}: {free >> 20} MB free", "free some: the journal is written first")

@@ -36,13 +36,14 @@ def commit() -> str:
         pass
     if not (packages.parent / ".git").exists():
         return ""
-    import subprocess
+    from console.programs import finished, of_user
 
-    describe = ["git", "-C", str(packages.parent), "describe", "--always", "--dirty", "--exclude", "*", "--abbrev=12"]
+    describe = ["git", "describe", "--always", "--dirty", "--exclude", "*", "--abbrev=12"]
     try:
-        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - git
-    except (OSError, subprocess.CalledProcessError):
+        described = finished(of_user(describe, folder=packages.parent), None, capture_output=True, text=True)
+    except OSError:
         return ""
+    return "" if described.returncode else str(described.stdout).strip()
 
 
 def licences() -> int:

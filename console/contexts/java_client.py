@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from console.admin.settings import (
     CLIENT_ID,
@@ -300,7 +301,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
     """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
-        return SaslSettings("OAUTHBEARER", options={"token.command": _token_command(values), **extensions})
+        return SaslSettings("OAUTHBEARER", options={**_token_command(values), **extensions})
     url = values.text(_TOKEN_URL)
     if not url:
         return _unsecured_token(values, options, extensions)
@@ -330,8 +331,8 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
     return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
 
 
-def _token_command(values: Values) -> str:
-    """Return the command that writes a token. No other user may be able to change it."""
+def _token_command(values: Values) -> dict[str, str]:
+    """Return the options of a command that writes a token. No other user may be able to change it."""
     text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
@@ -340,7 +341,12 @@ def _token_command(values: Values) -> str:
     if not arguments:
         raise values.error(TOKEN_COMMAND, "it is a command with its arguments, quoted as in a shell")
     values.check_command(TOKEN_COMMAND)
-    return text
+    return command_options(text, values.place(TOKEN_COMMAND).file)
+
+
+def command_options(command: str, file: Path) -> dict[str, str]:
+    """Return the options of a command that writes a token. file: that names it."""
+    return {"token.command": command, "token.command.folder": str(file.absolute().parent)}
 
 
 def _assertion_kind(values: Values) -> str | None:

@@ -20,9 +20,10 @@ from console.admin.settings import (
 )
 from console.contexts.client_files import read_file
 from console.contexts.context import Context, ContextError, Found, Surroundings
-from console.contexts.java_client import TOKEN_COMMAND
+from console.contexts.java_client import TOKEN_COMMAND, command_options
 from console.contexts.tool_file import Part, Table, gather, named_items, parse_yaml, protocol
 from console.model.secret import Secret
+from console.safe_files import require_own
 
 # birdayz/kaf: ``~/.kaf/config`` with ``clusters[]``: ``brokers``, ``SASL``, ``TLS``, ``security-protocol``.
 
@@ -174,11 +175,13 @@ def _script_tokens(options: Part, part: Part) -> SaslSettings:
     script = options.text("script")
     if not script:
         raise options.error("script is missing, which writes the token")
-    if part.file.stat().st_mode & 0o022:
-        raise part.error(f"its script is not run: others may write {part.file}; chmod go-w {part.file}")
+    try:
+        require_own(part.file)
+    except OSError as error:
+        raise part.error(f"its script is not run: {error.strerror}") from None
     path = str(part.surroundings.path(script, (part.file.parent,))) if "/" in script else script
     command = shlex.join((path, *options.texts("args")))
-    return SaslSettings("OAUTHBEARER", options={"token.command": command})
+    return SaslSettings("OAUTHBEARER", options=command_options(command, part.file))
 
 
 def _aws_tokens(options: Part, _part: Part) -> SaslSettings:

@@ -25,6 +25,7 @@ from console.contexts.context import ContextError, Place, Surroundings, printabl
 from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
 from console.model.secret import Secret
+from console.safe_files import require_own
 
 # Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
@@ -385,14 +386,16 @@ class Values:
         if LOCKED.search(entry.text):
             if "${exec:" in entry.text:
                 self.check_command(key)
-            return Locked(entry.text, f"{entry.place}: {self._within}{key}", self._references.expand)
+            where = f"{entry.place}: {self._within}{key}"
+            return Locked(entry.text, where, entry.place.file.absolute().parent, self._references.expand)
         return Secret(self._expanded(key, entry))
 
     def check_command(self, key: str) -> None:
         """Refuse a value that is executed where another user may have written it. Raises ContextError."""
-        file = self.place(key).file
-        if file.exists() and file.stat().st_mode & 0o022:
-            raise self.error(key, f"it is not run: others may write {file}; chmod go-w {shlex.quote(str(file))}")
+        try:
+            require_own(self.place(key).file)
+        except OSError as error:
+            raise self.error(key, f"it is not run: {error.strerror}") from None
 
     def path(self, key: str) -> Path | None:
         """Return a path; None if the key is missing or empty."""

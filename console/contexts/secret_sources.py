@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -27,15 +28,16 @@ S = TypeVar("S", bound=Struct)
 
 
 class Locked(Secret):
-    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. plain: replaces
-    the references that are no secret sources."""
+    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. folder: that of
+    the file, in which its commands are run. plain: replaces the references that are no secret sources."""
 
-    __slots__ = ("plain", "text", "where")
+    __slots__ = ("folder", "plain", "text", "where")
 
-    def __init__(self, text: str, where: str, plain: Callable[[str], str]) -> None:
+    def __init__(self, text: str, where: str, folder: Path, plain: Callable[[str], str]) -> None:
         super().__init__(text)
         self.text = text
         self.where = where
+        self.folder = folder
         self.plain = plain
 
     def reveal(self) -> str:
@@ -87,7 +89,7 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
             raise ValueError(f"${{{match[1] or match[3]}… has no end; write }} after it")
         if reference not in fetched:
             if match[1] == "exec":
-                fetched[reference] = _of_command(match[2], ask, limit)
+                fetched[reference] = _of_command(match[2], locked.folder, ask, limit)
             elif match[1] == "keyring":
                 fetched[reference] = _of_keyring(match[2], ask, limit)
             else:
@@ -109,11 +111,11 @@ def _between(text: str) -> list[str]:
     return [text[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
 
-def _of_command(command: str, ask: bool, limit: float) -> str:
+def _of_command(command: str, folder: Path, ask: bool, limit: float) -> str:
     from console.programs import ProgramFailed, name_of, output_of
 
     try:
-        output = output_of(command, limit, terminal=ask)
+        output = output_of(command, limit, folder, terminal=ask)
     except ProgramFailed as error:
         raise ValueError(f"no secret: {error}") from None
     return _one_secret(output, name_of(command))
@@ -138,17 +140,19 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
     if not service or not user:
         raise ValueError("a keyring's secret is ${keyring:SERVICE:USER}")
     import shlex
-    import shutil
+
+    from console.programs import home_folder, is_found
 
     try:
         keyring = import_module("keyring")
     except ImportError:
-        if shutil.which("secret-tool") is None:
+        if not is_found("secret-tool"):
             raise ValueError(
                 "no keyring: neither the Python package keyring nor secret-tool (libsecret-tools) is installed"
             ) from None
         try:
-            return _of_command(shlex.join(("secret-tool", "lookup", "service", service, "username", user)), ask, limit)
+            looked_up = shlex.join(("secret-tool", "lookup", "service", service, "username", user))
+            return _of_command(looked_up, home_folder(), ask, limit)
         except ValueError as error:
             raise ValueError(f"{error}; store it: secret-tool store service {service} username {user}") from None
     try:

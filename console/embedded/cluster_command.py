@@ -9,7 +9,6 @@ import ipaddress
 import logging
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -262,12 +261,13 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
 def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
     import subprocess
 
-    return subprocess.Popen(  # noqa: S603 - this very interpreter
-        [sys.executable, "-P", "-c", _CHILD, *argv],  # -P: nothing from the working folder
+    from console.programs import python, started
+
+    return started(
+        python("-c", _CHILD, *argv, folder=Path("/")),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,  # a file: a full pipe that is not read would block the cluster
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         text=True,
         start_new_session=True,  # so that Ctrl-C reaches this process only
     )

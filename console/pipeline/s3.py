@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import tempfile
 import threading
 import time
@@ -116,9 +117,11 @@ class _Lease(NamedTuple):
 def _profile_of(file: str) -> str:
     """Return AWS' file of profiles with one whose keys a command gives (`credential_process`).
 
-    AWS' SDK runs it again before they end; the file of profiles it reads once.
+    AWS' SDK runs it again before they end; the file of profiles it reads once. The command is the system's own,
+    whatever PATH has.
     """
-    return f"[{_PROFILE}]\ncredential_process = cat {shlex.quote(file)}\n"
+    cat = shutil.which("cat", path=os.defpath) or "cat"
+    return f"[{_PROFILE}]\ncredential_process = {cat} {shlex.quote(file)}\n"
 
 
 def _answer_of(keys: S3Keys, ends: datetime) -> bytes:

@@ -26,6 +26,8 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from console.programs import Program
+
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`: Java runs already."""
 _SHARED = "DATABRICKS_RUNTIME_VERSION"
@@ -279,7 +281,7 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 def _conf_folders() -> list[Path]:
     """Return the folders of a cluster's own files, as Spark's launcher has them."""
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
-    return [Path(each) for each in named if each]
+    return [Path(each).absolute() for each in named if each]
 
 
 def _scratch(settings: Mapping[str, str]) -> str | None:
@@ -301,14 +303,18 @@ def _running(
 
     defaults: whether the settings count that `spark-defaults.conf` has for all programs.
     """
+    from console.programs import interpreter, own_modules  # executors have no such module, and start no Java
+
     begun: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kac-java-", dir=scratch, ignore_cleanup_errors=True) as folder:
         told, empty = Path(folder, "gateway"), Path(folder, "empty.properties")
         empty.touch()
         rest = ("pyspark-shell",) if defaults else ("--properties-file", str(empty), "pyspark-shell")
-        own = {**variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        # Its Python workers find what this Python finds; those of other machines get what they need from the master.
+        modules = {} if defaults else own_modules()
+        own = {**modules, **variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         try:
-            _begin_java(begun, [*command, *rest], own, log)
+            _begin_java(begun, interpreter([*command, *rest], Path(folder), own), log)
             yield lambda: _gateway(begun[0], told)
         finally:
             for process in begun:
@@ -317,24 +323,24 @@ def _running(
 
 def _begin_java(
     begun: list[subprocess.Popen[bytes]],
-    command: Sequence[str],
-    variables: Mapping[str, str | None],
+    program: Program,
     log: IO[bytes] | None,
 ) -> None:
     """Start Java, for the list. No interrupt is raised in here: it would be of a process that is in no list."""
+    from console.programs import started
+
     try:
         begun.append(
-            subprocess.Popen(  # noqa: S603 - a Java that the user named
-                command,
+            started(
+                program,
                 stdin=subprocess.PIPE,  # Java ends when it is closed: with this process, whatever becomes of it
                 stdout=log,
                 stderr=log,
-                env={name: value for name, value in {**os.environ, **variables}.items() if value is not None},
                 preexec_fn=_ignore_interrupts,
             )
         )
     except OSError as error:
-        raise NotStarted(f"{command[0]}: {error.strerror or error}") from error
+        raise NotStarted(f"{program.words[0]}: {error.strerror or error}") from error
 
 
 def _ignore_interrupts() -> None:

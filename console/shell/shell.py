@@ -9,7 +9,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +32,7 @@ from console.language.verbs.plan import ShowPlan
 from console.model.entity_types import ENTITY_TYPES
 from console.present.names import plural
 from console.present.text import clean
+from console.programs import finished, is_found, of_user
 from console.session.former_changes import NOTHING, FormerChanges, former_changes
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
@@ -62,10 +62,10 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
             words = shlex.split(named)
         except ValueError:
             words = []
-        return words if words and shutil.which(words[0]) else None
-    if shutil.which("less"):
+        return words if words and is_found(words[0], environ) else None
+    if is_found("less", environ):
         return ["less", "-FRX"]
-    return ["more"] if shutil.which("more") else None
+    return ["more"] if is_found("more", environ) else None
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
@@ -73,9 +73,8 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
-            subprocess.run(  # noqa: S603 - the operator's own pager
-                command, input=harmless(text), encoding=sys.stdout.encoding, errors=sys.stdout.errors, check=False
-            )
+            paged = {"input": harmless(text), "encoding": sys.stdout.encoding, "errors": sys.stdout.errors}
+            finished(of_user(command, environ), None, **paged)
         except OSError:
             pass
         else:

@@ -90,8 +90,9 @@ def test_every_mechanism_from_every_form_that_can_say_it(tmp_path: Path, tool: s
 
 def test_a_script_of_kafkactl_writes_the_token(tmp_path: Path) -> None:
     sasl = taken(tmp_path, "kafkactl", "OAUTHBEARER").sasl
-    assert sasl == SaslSettings("OAUTHBEARER", options={"token.command": "token-of a 'b c'"})
     file = tmp_path / ".config/kafkactl/config.yml"
+    wanted = {"token.command": "token-of a 'b c'", "token.command.folder": str(file.parent)}
+    assert sasl == SaslSettings("OAUTHBEARER", options=wanted)
     file.write_text(file.read_text().replace("token-of", "./bin/token"))
     (context,) = load({}, tmp_path, tmp_path / "elsewhere").contexts
     assert context.settings.sasl is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -28,6 +27,7 @@ from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
+from console.programs import become, is_found, of_user
 from console.terminal import complain, stderr, stdout, width_of, write_folded
 
 if TYPE_CHECKING:
@@ -382,9 +382,11 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
 
 def _run_old(argv: Sequence[str]) -> int:
     """Replace this process by the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
-
-    found = next((path for name in OLD_COMMANDS if (path := shutil.which(name))), None)
-    if found is None:
+    name = next(filter(is_found, OLD_COMMANDS), OLD_COMMANDS[0])
+    try:
+        become(of_user([name, *argv]))
+    except FileNotFoundError:
         complain("USE_OLD_COMMAND=true, but there is no kafka-configs on PATH: put Kafka's bin there, or unset it")
-        return FAILED
-    os.execv(found, [found, *argv])  # noqa: S606  # the operator's own command, with the arguments they typed
+    except OSError as error:
+        complain(f"USE_OLD_COMMAND=true, but {name} can't be run: {error.strerror}")
+    return FAILED
