@@ -24,17 +24,6 @@ E = TypeVar("E", bound=Edit)
 Json = dict[str, Any]
 
 
-class Typed(NamedTuple):
-    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
-
-    warns: typing it accepts warnings; without an operator to ask, they are accepted by name.
-    """
-
-    what: str
-    text: str
-    warns: bool = False
-
-
 class Reversal(NamedTuple):
     """How an edit is reverted.
 
@@ -115,10 +104,6 @@ def _its_verb(line: DiffLine, _old: str, _new: str) -> str:
 
 def _nothing_recorded(_edit: Edit, _snapshot: Snapshot) -> Mapping[str, str]:
     return {}
-
-
-def _nothing_typed(_edit: Edit) -> Typed | None:
-    return None
 
 
 def _no_doubt(_edit: Edit, _change: int, _same_topic: bool) -> str:
@@ -228,8 +213,6 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """(edit, draft) -> who else is changed, a line each, given all that is staged."""
     risks: tuple[RiskRule, ...] = ()
     """Its warnings, in the order of `risk_rules.NAMES`."""
-    typed: Callable[[Any], Typed | None] = _nothing_typed
-    """(edit) -> what an interactive front end has the operator type before the edit is sent; None for nothing."""
     recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
     """(edit, snapshot right before it is sent) -> what the journal keeps for `reversal` besides the state."""
     takes_away: Callable[[Any], bool] = _always

@@ -41,7 +41,7 @@ from console.plan.reconcile import (
     record_check,
 )
 from console.plan.requests import Facts, Step
-from console.plan.reversal import reversal
+from console.plan.reversal import way_back
 from console.plan.risks import risks
 from console.plan.staged import Staged
 from console.session.apply_run import ApplyRun, Recorded
@@ -445,13 +445,12 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> ApplyReport:
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
     """Return the lines that were applied, None if there are none. change: its number in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
-    back = change if any(reversal(staged).edits for staged in _done(plan)) else None
     groups = []
     for group in before:
         lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
         if lines:
             groups.append(DiffGroup(group.target, lines))
-    return Applied(tuple(groups), plan, datetime.now(UTC), back) if groups else None
+    return Applied(tuple(groups), plan, datetime.now(UTC), way_back(_done(plan), change)) if groups else None
 
 
 def _done(plan: Plan) -> tuple[Staged, ...]:

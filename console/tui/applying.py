@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
-from console.answers.plan_results import conflict_side, deletion_lines, has_way_back, loss_lines, risk_lines
+from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines, way_back_of
 from console.model.changes import Status
 from console.plan.compile import compile_plan
 from console.plan.reconcile import ApplyOptions, ApplyReport
@@ -114,7 +114,7 @@ class Applying:
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever another client changed meanwhile" if force else ""
         requests = request_lines(compile_plan(plan, Facts(configs=self._session.snapshot.configs)))
-        names = [(typed.what, typed.text) for typed in names_to_type(plan, context, _ASKS)]
+        names = [(typed.what, typed.text) for typed in names_to_type(context, _ASKS)]
         lines = [*requests, *_danger(loss_lines(plan.staged))]
         screen = self._question = Confirm(title, lines, what, names, whole=False)
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -363,7 +363,7 @@ class Applying:
             screen.dismiss(False)
 
 
-_ASKS = Asks(topics=True, signals=False, deletions=False)
+_ASKS = Asks(signals=False, deletions=False)
 """Deletions are read while the question is shown, not before it."""
 
 
@@ -396,8 +396,8 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     good = len(outcomes) - len(failed)
     requests = plural(len(report.results), "request")
     tail = f"; change {report.change}" if report.change is not None else ""
-    if has_way_back(report):
-        tail += f": revert {report.change} takes it back"
+    if back := way_back_of(report):
+        tail += f": {back}"
     if report.unrecorded is not None:
         tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"
     if report.surprises:
