@@ -39,8 +39,9 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
     lost = losses(edits)
     if not lost:
         return f"revert {change} takes it back"
-    whole = f"{len(edits) - len(lost)} of {len(edits)} edits come back" if len(edits) > 1 else "it does not come back"
-    return f"revert {change} makes up for a part: {whole}; {lost[0][1]}"
+    whole = len(edits) - len(lost)
+    what = f"{whole} of {len(edits)} edits; of the others" if whole else "a part:"
+    return f"revert {change} brings back {what} {lost[0][1]}"
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:

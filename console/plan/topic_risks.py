@@ -559,7 +559,7 @@ def system_growth(edit: GrowTopic, judged: Judged) -> Iterator[str]:
     """Yield a warning for more partitions of a topic whose owner needs the number that it has."""
     owner = owner_of(edit.name, judged)
     if owner is not None and owner.grown:
-        yield f"it belongs to {owner.owner}: {owner.grown}"
+        yield f"it belongs to {owner.owner}: with more partitions {owner.grown}"
 
 
 def system_config_needs(edit: ConfigEdit) -> RiskNeeds:

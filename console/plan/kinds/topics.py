@@ -56,7 +56,11 @@ def _judge_grown(edit: GrowTopic, draft: Draft) -> Verdict:
     if isinstance(staged, DeleteTopic):
         return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
     if is_kafkas_own(name) and (own := system_topic(name)) is not None:
-        return Refused(edit, f"{name} belongs to {own.owner}: {own.grown}", "Leave its partitions as they are.")
+        return Refused(
+            edit,
+            f"{name} belongs to {own.owner}: with more partitions {own.grown}",
+            "Leave its partitions as they are.",
+        )
     was = draft.snapshot.topics.get(name)
     if was is None:
         if draft.read("topics"):
