@@ -294,8 +294,10 @@ def way_back_of(report: ApplyReport) -> str:
         for outcome in result.outcomes
         if outcome.status is Status.APPLIED
     }
+    gone = {conflict.staged.edit.slot for conflict in report.set_back}
     staged = (each for result in report.results for each in result.step.staged)
-    return way_back([each for each in staged if subject(each.edit.target) in done], report.change)
+    lasting = [each for each in staged if subject(each.edit.target) in done and each.edit.slot not in gone]
+    return way_back(lasting, report.change)
 
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
@@ -338,6 +340,12 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
             report.surprises,
             "after the apply, neither as before nor as applied:",
             "another client changes it",
+        ),
+        (
+            "set_back",
+            report.set_back,
+            "applied, and taken back since:",
+            "the cluster itself or another client sets it back: find out which before you apply it again",
         ),
     )
     return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)

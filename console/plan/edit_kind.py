@@ -122,6 +122,10 @@ def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, 
     return ()
 
 
+def _lasts(_edit: Edit, _snapshot: Snapshot) -> float:
+    return 0.0
+
+
 class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
@@ -217,6 +221,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """(edit, snapshot right before it is sent) -> what the journal keeps for `reversal` besides the state."""
     takes_away: Callable[[Any], bool] = _always
     """(edit) -> whether it is a loss that it can't be reversed: an operator is warned of it."""
+    relapses: Callable[[Any, Snapshot], float] = _lasts
+    """(edit, snapshot after it was applied) -> seconds within which the cluster may take it back by itself; 0: never."""
     doubt: Callable[[Any, int, bool], str] = _no_doubt
     """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,7 +26,7 @@ from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
-from console.plan.conflicts import changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, set_back, surprises
 from console.plan.diff import diff
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
@@ -162,7 +163,27 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     session.replan(reconcile(session.plan, answered))
     # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
-    return run.ended(_report(run, outcomes, session.snapshot))
+    back = await _set_back(session, _done(outcomes))
+    return run.ended(replace(_report(run, outcomes, session.snapshot), set_back=back))
+
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what the cluster itself may take back."""
+
+
+async def _set_back(session: Session, applied: Iterable[Staged]) -> tuple[Conflict, ...]:
+    """Look again at applied edits that the cluster itself may take back, until it has done so or does not any more.
+    Returns those that it has taken back."""
+    waits = {each: kind_of(each.edit).relapses(each.edit, session.snapshot) for each in applied}
+    watched = [each for each, seconds in waits.items() if seconds > 0]
+    began, most = time.monotonic(), max(waits.values(), default=0.0)
+    while watched and (passed := time.monotonic() - began) < most and not session.work.stopping:
+        session.progress("looking whether it lasts, seconds", round(passed), round(most))
+        await asyncio.sleep(LOOK_EVERY)
+        await read_again(session, _edits(watched))
+        if back := set_back(watched, session.snapshot):
+            return back
+    return ()
 
 
 def _edits(staged: Iterable[Staged]) -> list[Edit]:

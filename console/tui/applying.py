@@ -403,10 +403,12 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     if report.surprises:
         first = report.surprises[0].staged.edit
         tail += f"; another client changes it: {target(first.target)} {clean(first.key, 80)} is not as it was applied"
+    if report.set_back:
+        tail += f"; it does not last: {target(report.set_back[0].staged.edit.target)} is as before again"
     if not failed:
         unchecked = sum(outcome.status == Status.UNCHECKED for outcome in outcomes)
         tail = (f"; {unchecked} can't be checked beforehand" if unchecked else "") + tail
-        meaning = "failed" if report.unrecorded or report.surprises else "ok"
+        meaning = "failed" if report.unrecorded or report.surprises or report.set_back else "ok"
         return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", meaning
     unknown = sum(outcome.status == Status.UNKNOWN for outcome in failed)
     if unknown and report.change is not None:
