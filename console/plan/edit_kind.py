@@ -222,7 +222,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     takes_away: Callable[[Any], bool] = _always
     """(edit) -> whether it is a loss that it can't be reversed: an operator is warned of it."""
     relapses: Callable[[Any, Snapshot], float] = _lasts
-    """(edit, snapshot after it was applied) -> seconds within which the cluster may take it back by itself; 0: never."""
+    """(edit, snapshot after it was applied) -> seconds within which the cluster may take it back itself; 0: never."""
     doubt: Callable[[Any, int, bool], str] = _no_doubt
     """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""

@@ -19,6 +19,7 @@ UNCLEAN_ELECTION = "unclean-election"
 RETENTION_ZERO = "retention-zero"
 RETENTION_TINY = "retention-tiny"
 MESSAGE_SIZE_LOWERED = "message-size-lowered"
+SYSTEM_TOPIC = "system-topic"
 THROTTLES_EVERYONE = "throttles-everyone"
 QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
@@ -35,13 +36,13 @@ LOG_DIR_SPACE = "log-dir-space"
 NO_SPARE_VOTER = "no-spare-voter"
 DEAD_LETTERS_LOST = "dead-letters-lost"
 TOPIC_DELETED = "topic-deleted"
-SYSTEM_TOPIC = "system-topic"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
     RETENTION_ZERO,
     RETENTION_TINY,
     MESSAGE_SIZE_LOWERED,
+    SYSTEM_TOPIC,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,
@@ -58,7 +59,6 @@ NAMES = (
     NO_SPARE_VOTER,
     DEAD_LETTERS_LOST,
     TOPIC_DELETED,
-    SYSTEM_TOPIC,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
