@@ -1212,15 +1212,34 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
                 return {}, [error.failure]
 
     found = [group for group in asked if group.name in coordinators]
-    offsets = await asyncio.gather(*map(read, found))
-    problems = [*listing.failures.values(), *lost.values(), *(each for _, failures in offsets for each in failures)]
+    described = describe_at_coordinators(link, coordinators, lost, {group.name: group.type for group in asked})
+    members, offsets = await asyncio.gather(described, asyncio.gather(*map(read, found)))
+    problems = [
+        *listing.failures.values(),
+        *members.failures.values(),
+        *(each for _, failures in offsets for each in failures),
+    ]
     problem = str(problems[0]) if problems else ""
     committed: dict[str, dict[tuple[str, int], int]] = {topic: {} for topic in topics}
     for group, (known, _) in zip(found, offsets, strict=True):
         for (topic, partition), at in known.items():
             if topic in committed:
                 committed[topic][group.name, partition] = at.offset
-    return {topic: TopicReaders(each, len(groups), len(asked), problem) for topic, each in committed.items()}
+    listed, having = frozenset(listing.groups), _members_of(members.groups.values(), topics)
+    return {
+        topic: TopicReaders(each, len(groups), len(asked), problem, having[topic], listed)
+        for topic, each in committed.items()
+    }
+
+
+def _members_of(groups: Iterable[Group], topics: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return topic -> group -> how many of its members the topic is assigned to."""
+    found: dict[str, dict[str, int]] = {topic: {} for topic in topics}
+    for group in groups:
+        for member in group.members or ():
+            for topic in {topic for topic, _ in member.assignment} & found.keys():
+                found[topic][group.name] = found[topic].get(group.name, 0) + 1
+    return found
 
 
 # Coordinators.

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from console.answers.quotas import sorted_entities, without_empty
 from console.answers.results import Column, Row, Table, titles
+from console.language.arguments import regex_hint
 from console.language.filters import (
     ConfigFilter,
     Test,
@@ -98,7 +99,8 @@ def _table(
     if unknown:
         unread = (*unread, _unjudged(statement, by_columns.fields, unknown))
     empty = f"no {statement.kind}{match}"
-    return Table(statement.kind.replace("-", "_"), headings, tuple(found), empty=empty, problems=unread)
+    hints = tuple(dict.fromkeys(filter(None, (regex_hint(glob.pattern) for glob in statement.globs))))
+    return Table(statement.kind.replace("-", "_"), headings, tuple(found), empty=empty, notes=hints, problems=unread)
 
 
 def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[str]) -> ReadFailure:
@@ -162,7 +164,7 @@ def _groups(statement: List, snapshot: Snapshot) -> Table:
     rows = (GroupRow(snapshot.groups[name], snapshot.lags.get(name), snapshot.lag_trends.get(name)) for name in named)
     table = _table(statement, snapshot, rows, lambda row, test: test(row.group.name), ("groups",))
     unread = (*table.problems, *(problem for name in named for problem in _lag_problems(snapshot, name)))
-    notes = ("Lag is in records, over all partitions of a group.",) if table.rows else ()
+    notes = (*table.notes, *(("Lag is in records, over all partitions of a group.",) if table.rows else ()))
     return replace(table, problems=unread, notes=notes)
 
 

@@ -25,10 +25,10 @@ from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.reconcile import ApplyReport
 from console.plan.retention import Deletion
-from console.plan.reversal import losses, reversal
+from console.plan.reversal import losses, way_back
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
-from console.plan.staged import Draft, Dropped, Staged
+from console.plan.staged import Draft, Dropped, Staged, subject
 from console.present import names
 from console.present.columns import LIST, OBJECT, Column, Columns
 from console.present.failures import failure_text, how_to_settle
@@ -286,10 +286,18 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
-def has_way_back(report: ApplyReport) -> bool:
-    """Return whether some of what was applied can be reverted by the change's number."""
-    done = any(outcome.status is Status.APPLIED for result in report.results for outcome in result.outcomes)
-    return report.change is not None and done and any(reversal(s).edits for r in report.results for s in r.step.staged)
+def way_back_of(report: ApplyReport) -> str:
+    """Return what reverting the change of an apply does, as text; ``""`` where nothing comes back."""
+    done = {
+        subject(outcome.target)
+        for result in report.results
+        for outcome in result.outcomes
+        if outcome.status is Status.APPLIED
+    }
+    gone = {conflict.staged.edit.slot for conflict in report.set_back}
+    staged = (each for result in report.results for each in result.step.staged)
+    lasting = [each for each in staged if subject(each.edit.target) in done and each.edit.slot not in gone]
+    return way_back(lasting, report.change)
 
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
@@ -306,8 +314,8 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
     if report.change is not None:
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
-        if has_way_back(report):
-            notes.append(f"change {report.change}: revert {report.change} takes it back")
+        if back := way_back_of(report):
+            notes.append(f"change {report.change}: {back}")
         if Status.UNKNOWN in statuses:
             notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
     return replace(table_of("outcomes", OUTCOMES, rows, empty="nothing to do"), notes=tuple(notes))
@@ -338,6 +346,12 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
             report.surprises,
             "after the apply, neither as before nor as applied:",
             "another client changes it",
+        ),
+        (
+            "set_back",
+            report.set_back,
+            "applied, and taken back since:",
+            "the cluster itself or another client sets it back: find out which before you apply it again",
         ),
     )
     return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)

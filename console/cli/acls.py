@@ -50,7 +50,7 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exit-code", action="store_true", help="with --explain: exit with 3 where it is denied")
     several("--allow-principal", "TYPE:NAME", "who may, as User:alice; may be repeated")
     several("--deny-principal", "TYPE:NAME", "who may not")
-    several("--operation", "OP,OP", "READ, WRITE, …; without it ALL")
+    several("--operation", "OP,OP", "READ, WRITE, …; without it ALL; with --list: only these")
     several("--topic", "NAME", "a topic; '*' is every one")
     several("--group", "NAME", "a consumer group")
     several("--transactional-id", "ID", "a transactional id")
@@ -125,6 +125,9 @@ def _acl_list(given: argparse.Namespace) -> Statements:
     ]
     if given.cluster:
         resources.append("resource_type=CLUSTER")
+    if given.operation:
+        wanted = [each.strip() for text in given.operation for each in text.split(",") if each.strip()]
+        resources = [f"{what} operation={_operation(each)}" for what in resources or [""] for each in wanted]
     if given.resource_pattern_type is not None:
         how = f"pattern_type={given.resource_pattern_type.upper()}"
         resources = [f"{what} {how}" for what in resources or [""]]

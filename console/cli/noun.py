@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from console.answers.data_forms import FORMS
 from console.language.quoting import quote, quote_beside_equals
@@ -130,6 +130,33 @@ class Noun(NamedTuple):
         if len(said) > 1:
             raise OptionsError(f"{said[0]} and {said[1]} are two commands")
         return said[0] if said else next(iter((*self.actions, *self.words)))
+
+
+class Asked:
+    """The options of a command, which knows the ones that were asked for: what is given and not asked for would do
+    nothing.
+
+    Attributes:
+        asked: their names.
+    """
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        """Take the options; none is asked for yet."""
+        self.given = given
+        self.asked: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an option, and note that it was asked for."""
+        self.asked.add(name)
+        return getattr(self.given, name)
+
+    def idle(self, noun: Noun) -> list[str]:
+        """Return the options of the noun that are given and were not asked for."""
+        parser = argparse.ArgumentParser(add_help=False)
+        noun.add_options(parser)
+        unset, given = vars(parser.parse_args([])), vars(self.given)
+        idle = (name for name, value in unset.items() if given.get(name, value) != value and name not in self.asked)
+        return [f"--{name.replace('_', '-')}" for name in idle]
 
 
 def pair(text: str) -> str:

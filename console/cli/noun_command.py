@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct, field
 
 from console import event_loop
 from console.answers.data_forms import write
-from console.cli.noun import KAFKA, Answers, Carry, Change, Changed, Noun, OptionsError, Running, Statements
+from console.cli.noun import KAFKA, Answers, Asked, Carry, Change, Changed, Noun, OptionsError, Running, Statements
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
@@ -113,8 +113,13 @@ class NounCommand(Struct):
     def _by_language(self, action: str) -> Carry:
         """Return what carries out an action that is statements alone. Raises OptionsError, LanguageError."""
         self._need_own_form(action)
-        texts = self.noun.statements(self.given, action)
+        given = Asked(self.given)
+        texts = self.noun.statements(cast("argparse.Namespace", given), action)
         statements = parse("\n".join(texts))
+        if not any(isinstance(each, QueryStatement) for each in statements):
+            given.asked |= {"if_exists", "if_not_exists"}  # `_read_existing` looks at them
+        if idle := given.idle(self.noun):
+            raise OptionsError(f"--{action} takes no {', '.join(idle)}")
 
         async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
             if any(isinstance(each, QueryStatement) for each in statements):

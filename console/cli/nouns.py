@@ -37,7 +37,9 @@ examples:
 
 
 def _topic_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--topic", metavar="NAME", help="its name; with --list and --describe also a pattern, as svc-*")
+    parser.add_argument(
+        "--topic", metavar="NAME", help="its name; with --list, --describe, --delete also a pattern, as svc-*"
+    )
     parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
     parser.add_argument(
         "--replication-factor", metavar="N", type=option(natural_number), help="replicas of each partition"
@@ -69,7 +71,7 @@ def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
         case "create":
             return (_topic_create(given, name),)
         case "delete":
-            return (f"delete topic {name}",)
+            return (f"delete topic {quote_pattern(given.topic)}",)
     if given.replication_factor is not None or given.replica_assignment is not None:
         raise OptionsError("replicas are moved by a reassignment, see kafka-reassign-partitions")
     changes = [f"grow topic {name} partitions={given.partitions}"] if given.partitions is not None else []

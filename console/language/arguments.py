@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn
 
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
@@ -206,6 +207,7 @@ def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
+_REGEX = re.compile(r"\.[*+]|^\^|\$$|\\.|[|()]")
 
 
 def key_of(reader: Reader, word: Word) -> Key:
@@ -298,6 +300,21 @@ def pattern(word: Word) -> str | None:
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
+
+
+def is_glob(pattern: str) -> bool:
+    """Return whether a pattern may match more than one text."""
+    return any(char in re.sub(r"\[[*?\[]\]", "", pattern) for char in _GLOB_SPECIAL)
+
+
+def regex_hint(pattern: str | None) -> str:
+    """Return a hint for a pattern that looks like a regular expression, as Kafka's own tools take it; ``""`` for
+    others."""
+    if pattern is None or _REGEX.search(pattern) is None:
+        return ""
+    plain = re.sub(r"\.[*+]", "*", pattern.replace("\\", "")).strip("^$")
+    meant = f": {plain}" if _REGEX.search(plain) is None else ""
+    return f"a pattern has *, ? and [ab], and is no regular expression{meant}"
 
 
 def literal_pattern(text: str) -> str:

@@ -17,12 +17,26 @@ if TYPE_CHECKING:
 
 class TopicReaders(NamedTuple):
     """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; asked:
-    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were."""
+    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were. members:
+    group -> how many of its members the topic is assigned to. listed: the names of all groups."""
 
     committed: Mapping[tuple[str, int], int]
     groups: int
     asked: int
     problem: str = ""
+    members: Mapping[str, int] = MappingProxyType({})
+    listed: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups that read the topic: those with members before those that have committed alone."""
+        committed = {group for group, _ in self.committed} - self.members.keys()
+        return (*sorted(self.members), *sorted(committed))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all groups were read."""
+        return self.asked == self.groups and not self.problem
 
 
 class TopicLag(NamedTuple):

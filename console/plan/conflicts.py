@@ -94,6 +94,18 @@ def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...
     )
 
 
+def set_back(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
+    """Return a conflict for each edit that was seen to be applied and is not any more."""
+    seen = Described(fresh)
+    inheritance, found = seen.inheritance, []
+    for each in applied:
+        edit, now = each.edit, current_state(each.edit, seen)
+        if now is not UNREAD and wanted(edit, now) is False:
+            sides = before(edit, each.was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance)
+            found.append(Conflict(each, *sides, now))
+    return tuple(found)
+
+
 def _visible(conflict: Conflict) -> bool:
     return wanted(conflict.staged.edit, conflict.now) is False
 

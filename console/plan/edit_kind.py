@@ -24,17 +24,6 @@ E = TypeVar("E", bound=Edit)
 Json = dict[str, Any]
 
 
-class Typed(NamedTuple):
-    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
-
-    warns: typing it accepts warnings; without an operator to ask, they are accepted by name.
-    """
-
-    what: str
-    text: str
-    warns: bool = False
-
-
 class Reversal(NamedTuple):
     """How an edit is reverted.
 
@@ -117,10 +106,6 @@ def _nothing_recorded(_edit: Edit, _snapshot: Snapshot) -> Mapping[str, str]:
     return {}
 
 
-def _nothing_typed(_edit: Edit) -> Typed | None:
-    return None
-
-
 def _no_doubt(_edit: Edit, _change: int, _same_topic: bool) -> str:
     return ""
 
@@ -135,6 +120,10 @@ def _never(_line: DiffLine) -> bool:
 
 def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, ...]:
     return ()
+
+
+def _lasts(_edit: Edit, _snapshot: Snapshot) -> float:
+    return 0.0
 
 
 class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
@@ -228,12 +217,12 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """(edit, draft) -> who else is changed, a line each, given all that is staged."""
     risks: tuple[RiskRule, ...] = ()
     """Its warnings, in the order of `risk_rules.NAMES`."""
-    typed: Callable[[Any], Typed | None] = _nothing_typed
-    """(edit) -> what an interactive front end has the operator type before the edit is sent; None for nothing."""
     recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
     """(edit, snapshot right before it is sent) -> what the journal keeps for `reversal` besides the state."""
     takes_away: Callable[[Any], bool] = _always
     """(edit) -> whether it is a loss that it can't be reversed: an operator is warned of it."""
+    relapses: Callable[[Any, Snapshot], float] = _lasts
+    """(edit, snapshot after it was applied) -> seconds within which the cluster may take it back itself; 0: never."""
     doubt: Callable[[Any, int, bool], str] = _no_doubt
     """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""

@@ -148,7 +148,8 @@ class ApplyReport(Struct, frozen=True):
 
     sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
     that neither it nor anything after it was sent. overridden: conflicts over which the apply went on. surprises:
-    states that were read afterwards and are neither as before nor as wanted. change: the number in the journal, None
+    states that were read afterwards and are neither as before nor as wanted. set_back: what was applied, and taken back
+    since by the cluster itself or another client. change: the number in the journal, None
     where none was kept. unrecorded: why the journal lacks some of the outcomes. risks: warnings that are not accepted,
     because of which nothing was sent.
     """
@@ -158,6 +159,7 @@ class ApplyReport(Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
     overridden: tuple[Conflict, ...] = ()
     surprises: tuple[Conflict, ...] = ()
+    set_back: tuple[Conflict, ...] = ()
     change: int | None = None
     unrecorded: Failure | None = None
     risks: tuple[Risk, ...] = ()
@@ -171,7 +173,7 @@ class ApplyReport(Struct, frozen=True):
     @property
     def ok(self) -> bool:
         """Whether nothing failed and nothing prevented it."""
-        return not self.conflicts and not self.risks and not any(result.failed for result in self.results)
+        return not (self.conflicts or self.risks or self.set_back) and not any(result.failed for result in self.results)
 
 
 class ApplyOptions(Struct, frozen=True):

@@ -27,6 +27,23 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
 
 
+def way_back(applied: Iterable[Staged], change: int | None) -> str:
+    """Return what reverting a change does for its edits, as text; ``""`` where it has no number, or nothing comes back.
+
+    Args:
+        applied: the edits of the change that were applied, no others.
+    """
+    edits = tuple(applied)
+    if change is None or not any(reversal(each).edits for each in edits):
+        return ""
+    lost = losses(edits)
+    if not lost:
+        return f"revert {change} takes it back"
+    whole = len(edits) - len(lost)
+    what = f"{whole} of {len(edits)} edits; of the others" if whole else "a part:"
+    return f"revert {change} brings back {what} {lost[0][1]}"
+
+
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
     """Return the edits that can't be reverted, or not wholly, each with why; for edits that are not applied yet."""
     found = ((each, reversal(each)) for each in staged)

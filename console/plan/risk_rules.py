@@ -20,6 +20,7 @@ UNCLEAN_ELECTION = "unclean-election"
 RETENTION_ZERO = "retention-zero"
 RETENTION_TINY = "retention-tiny"
 MESSAGE_SIZE_LOWERED = "message-size-lowered"
+SYSTEM_TOPIC = "system-topic"
 THROTTLES_EVERYONE = "throttles-everyone"
 QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
@@ -36,12 +37,14 @@ LOG_DIR_SPACE = "log-dir-space"
 NO_SPARE_VOTER = "no-spare-voter"
 DEAD_LETTERS_LOST = "dead-letters-lost"
 PRUNES_MANY = "prunes-many"
+TOPIC_DELETED = "topic-deleted"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
     RETENTION_ZERO,
     RETENTION_TINY,
     MESSAGE_SIZE_LOWERED,
+    SYSTEM_TOPIC,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,
@@ -58,6 +61,7 @@ NAMES = (
     NO_SPARE_VOTER,
     DEAD_LETTERS_LOST,
     PRUNES_MANY,
+    TOPIC_DELETED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
@@ -85,7 +89,7 @@ class RiskNeeds(Struct, frozen=True):
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
     `READ_TOPICS`). sizes: the bytes that those topics hold. acls: all bindings. a_broker: the configs of one broker.
     every_broker: those of all brokers, and of the cluster default. readers_of: what groups have read of these topics
-    (of at most `READ_GROUPS` groups).
+    (of at most `READ_GROUPS` groups). newest_of: how old the newest records of these topics are.
     """
 
     topics: frozenset[str] = frozenset()
@@ -95,6 +99,7 @@ class RiskNeeds(Struct, frozen=True):
     a_broker: bool = False
     every_broker: bool = False
     readers_of: frozenset[str] = frozenset()
+    newest_of: frozenset[str] = frozenset()
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
@@ -122,12 +127,14 @@ class RiskFacts(Struct, frozen=True):
     """Facts that are read for the warnings alone.
 
     sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: as which brokers
-    authenticate this client (``User:admin``), ``""`` if unknown. readers: by topic.
+    authenticate this client (``User:admin``), ``""`` if unknown. readers: by topic. ages: seconds since the newest
+    record by topic; a topic of which no record's time was read is missing.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     principal: str = ""
     readers: Mapping[str, TopicReaders] = field(default_factory=dict)
+    ages: Mapping[str, float] = field(default_factory=dict)
 
 
 class Judged(Struct, frozen=True, dict=True):
@@ -179,7 +186,7 @@ def _no_needs(_edit: Edit) -> RiskNeeds:
     return NOTHING
 
 
-def _no_subject(_edit: Edit) -> str:
+def _no_subject(_edit: Edit, _judged: Judged) -> str:
     return ""
 
 
@@ -192,4 +199,4 @@ class RiskRule(NamedTuple):
     name: str
     judge: Callable[[Any, Judged], Iterator[str]]
     needs: Callable[[Any], RiskNeeds] = _no_needs
-    subject: Callable[[Any], str] = _no_subject
+    subject: Callable[[Any, Judged], str] = _no_subject

@@ -37,7 +37,7 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
     # Predicted only when the first rule asks: not every plan has rules that do.
     judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
     of_each = (
-        Risk(each.edit.slot, rule.name, text, rule.subject(each.edit))
+        Risk(each.edit.slot, rule.name, text, rule.subject(each.edit, judged))
         for each in all_
         for rule in kind_of(each.edit).risks
         for text in rule.judge(each.edit, judged)

@@ -1,5 +1,5 @@
-"""The effects of topics' and brokers' configs on topics: who inherits a default, and warnings about replicas in sync,
-unclean elections, retention and the size of a batch.
+"""What edits do to topics: who inherits a default, and warnings about replicas in sync, unclean elections, retention,
+the size of a batch, deleting a topic, and topics that other machinery needs.
 
 An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. Only changes for
 the worse have warnings: an edit that raises a limit, or has no effect on a topic, has none.
@@ -16,7 +16,10 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource, is_
 from console.model.inheritance import in_terms_of
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, CreateTopic, Edit, SetConfig
+from console.model.system_topics import COMPACT, INTERNAL, SystemTopic, may_be_of_application, system_topic
+from console.model.topic_readers import TopicReaders
+from console.plan.amounts import byte_count, measured_time
+from console.plan.edits import ConfigEdit, CreateTopic, DeleteTopic, Edit, GrowTopic, SetConfig
 from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
 from console.plan.values import items_of
 
@@ -461,3 +464,124 @@ def _falls(change: TopicChange) -> bool:
     if new is None:
         return False
     return new < old if old is not None else not change.read
+
+
+# -- deleting a topic --------------------------------------------------------------------------------------------------
+
+NAMED = 3
+"""Groups that a line names, and topics whose names are typed one by one: of more of them their number is typed."""
+
+
+def deleted_needs(edit: DeleteTopic) -> RiskNeeds:
+    """Return what has to be read to judge `deleted`: what the topic holds, how old that is, and who reads it."""
+    name = frozenset({edit.name})
+    return RiskNeeds(topics=name, sizes=True, readers_of=name, newest_of=name)
+
+
+def deleted(edit: DeleteTopic, judged: Judged) -> Iterator[str]:
+    """Yield a warning for a topic with records or readers, and for one that other machinery needs."""
+    name, owner = edit.name, owner_of(edit.name, judged)
+    readers = judged.facts.readers.get(name)
+    who = _who_reads(readers)
+    if owner is None and not who and not judged.may_hold_data(name):
+        return
+    yield f"{_held(name, judged)}; {who or 'no group reads it'}"
+    if owner is not None:
+        yield f"it belongs to {owner.owner}: {owner.lost}"
+
+
+def deleted_subject(edit: DeleteTopic, judged: Judged) -> str:
+    """Return what is typed for a topic to delete: its name; the number of topics, where a plan deletes many that
+    nobody but their own readers needs."""
+    if owner_of(edit.name, judged) is not None:
+        return edit.name
+    names = [each.edit.name for each in judged.staged if isinstance(each.edit, DeleteTopic)]
+    many = sum(owner_of(name, judged) is None for name in names)
+    return str(many) if many > NAMED else edit.name
+
+
+def _held(name: str, judged: Judged) -> str:
+    size, age = judged.facts.sizes.get(name), judged.facts.ages.get(name)
+    if size is None:
+        return "how much it holds could not be read"
+    if not size:
+        return "it holds no records"
+    newest = f", the newest record is {measured_time(age)} old" if age is not None else ""
+    return f"{byte_count(size)} go for good{newest}"
+
+
+def _who_reads(readers: TopicReaders | None) -> str:
+    """Return which groups read a topic; ``""`` where it is known that none does."""
+    if readers is None:
+        return "who reads it was not read"
+    names = readers.names
+    shown = ", ".join(_reader(name, readers.members.get(name, 0)) for name in names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    found = [f"read by {'groups' if len(names) > 1 else 'group'} {shown}{more}"] if names else []
+    if readers.asked < readers.groups:
+        found.append(f"only {readers.asked:,} of {readers.groups:,} groups were looked at")
+    if readers.problem:
+        found.append(f"who reads it is not known whole: {readers.problem}")
+    return "; ".join(found)
+
+
+def _reader(name: str, members: int) -> str:
+    return f"{name} ({members:,} {'member' if members == 1 else 'members'})" if members else name
+
+
+# -- topics of other machinery -----------------------------------------------------------------------------------------
+
+
+def owner_of(name: str, judged: Judged) -> SystemTopic | None:
+    """Return what other machinery keeps in a topic, None where it is a topic like any other."""
+    topic = judged.before.topics.get(name)
+    readers = judged.facts.readers.get(name)
+    groups = readers.listed if readers is not None else judged.before.groups
+    partitions = len(topic.partitions) if topic is not None else None
+    found = system_topic(name, partitions, judged.own(topic_resource(name), POLICY), groups)
+    return found or (INTERNAL if topic is not None and topic.internal else None)
+
+
+def system_growth_needs(edit: GrowTopic) -> RiskNeeds:
+    """Return what has to be read to judge `system_growth`."""
+    return _to_know_owner(edit.name)
+
+
+def _to_know_owner(name: str) -> RiskNeeds:
+    """Return what shows whose a topic is; nothing where its name shows that it is like any other."""
+    named = frozenset({name})
+    if may_be_of_application(name):
+        return RiskNeeds(topics=named, readers_of=named)
+    return RiskNeeds(topics=named) if system_topic(name) is not None else NOTHING
+
+
+def system_growth(edit: GrowTopic, judged: Judged) -> Iterator[str]:
+    """Yield a warning for more partitions of a topic whose owner needs the number that it has."""
+    owner = owner_of(edit.name, judged)
+    if owner is not None and owner.grown:
+        yield f"it belongs to {owner.owner}: with more partitions {owner.grown}"
+
+
+def system_config_needs(edit: ConfigEdit) -> RiskNeeds:
+    """Return what has to be read to judge `system_config`."""
+    return _to_know_owner(edit.resource.name) if edit.resource.type == TOPIC and edit.key in KEEPING else NOTHING
+
+
+def system_config(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield a warning for a cleanup.policy or a retention by which the owner of a topic loses what it needs."""
+    owner = owner_of(edit.resource.name, judged) if edit.resource.type == TOPIC and edit.key in KEEPING else None
+    if owner is None:
+        return
+    policies = judged.own(edit.resource, POLICY), judged.then(edit.resource, POLICY)
+    before, after = (None if each is None else frozenset(items_of(each)) for each in policies)
+    if edit.key == POLICY:
+        value = _set_to(edit)
+        after = frozenset(items_of(value)) if value is not None else after
+        if owner.policy and after not in (before, {owner.policy}):
+            yield f"it belongs to {owner.owner}, which needs {POLICY}={owner.policy}: {owner.lost}"
+        return
+    limits = judged.own(edit.resource, edit.key), _set_to(edit) or judged.then(edit.resource, edit.key)
+    old, new = (FOREVER if limit is None or limit < 0 else limit for limit in map(long_number, limits))
+    deletes = after is None or "delete" in after
+    if deletes and (owner.keeps or owner.policy == COMPACT) and new < old:
+        yield f"it belongs to {owner.owner}: what is older than its retention goes, and {owner.lost}"

@@ -12,16 +12,14 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
-from console.plan.edit_kind import Typed
 from console.plan.edits import Slot
-from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.reconcile import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.plan.retention import Deletion
@@ -60,22 +58,32 @@ class Asks(Struct, frozen=True):
     """Which questions an apply asks.
 
     former: whether it begins with what former changes left open. plan: whether the plan is to be sent at all. name: the
-    context's name, where the context wants it typed. topics: the names of the topics to delete. over: whether to
-    overwrite another client's changes. risks: False for a drop-in, which shows warnings and goes on, as the tool that
-    it replaces, but for those that have to be typed. silent: answered beforehand, so that nothing but a name is asked.
-    signals: whether the flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end. deletions: whether what the plan
-    deletes is read before it asks; a front end that shows it later reads it by itself.
+    context's name, where the context wants it typed. over: whether to overwrite another client's changes. risks: False
+    for a drop-in, which shows warnings and goes on, as the tool that it replaces, but for those that have to be typed.
+    silent: answered beforehand, so that nothing but a name is asked. signals: whether the flow handles Ctrl-C, SIGTERM
+    and SIGHUP, not the front end. deletions: whether what the plan deletes is read before it asks; a front end that
+    shows it later reads it by itself.
     """
 
     former: bool = True
     plan: bool = True
     name: bool = True
-    topics: bool = False
     over: bool = True
     risks: bool = True
     silent: bool = False
     signals: bool = True
     deletions: bool = True
+
+
+class Typed(NamedTuple):
+    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
+
+    warns: typing it accepts warnings; without an operator to ask, they are accepted by name.
+    """
+
+    what: str
+    text: str
+    warns: bool = False
 
 
 class Question(Struct, frozen=True):
@@ -284,15 +292,9 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
 # -- questions -------------------------------------------------------------------------------------------------------
 
 
-def names_to_type(plan: Plan, context: Context, asks: Asks) -> list[Typed]:
-    """Return the names that have to be typed for a plan, whatever warnings there are."""
-    typed = []
-    if asks.name and context.confirm:
-        typed.append(Typed("the name of the context", context.name))
-    if asks.topics:
-        asked = (kind_of(each.edit).typed(each.edit) for each in plan.staged)
-        typed += [each for each in asked if each is not None]
-    return typed
+def names_to_type(context: Context, asks: Asks) -> list[Typed]:
+    """Return the name that has to be typed for a plan, whatever warnings there are."""
+    return [Typed("the name of the context", context.name)] if asks.name and context.confirm else []
 
 
 def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
@@ -315,7 +317,7 @@ def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Fl
     Raises:
         NotApplied: there is no operator for a question that has to be asked.
     """
-    names = names_to_type(plan, context, asks)
+    names = names_to_type(context, asks)
     # Typing the context's name is the stronger confirmation, and makes a yes superfluous.
     yes = asks.plan and not asks.silent and not (asks.name and context.confirm)
     if not can_ask:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,7 +26,16 @@ from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
-from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.conflicts import (
+    Conflict,
+    changed_since,
+    conflicts,
+    left_over,
+    rebase,
+    rebased,
+    set_back,
+    surprises,
+)
 from console.plan.diff import diff
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
@@ -41,7 +51,7 @@ from console.plan.reconcile import (
     record_check,
 )
 from console.plan.requests import Facts, Step
-from console.plan.reversal import reversal
+from console.plan.reversal import way_back
 from console.plan.risks import risks
 from console.plan.staged import Staged
 from console.session.apply_run import ApplyRun, Recorded
@@ -167,7 +177,27 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     session.replan(reconcile(session.plan, answered))
     # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
-    return run.ended(_report(run, outcomes, session.snapshot))
+    back = await _set_back(session, _done(outcomes))
+    return run.ended(replace(_report(run, outcomes, session.snapshot), set_back=back))
+
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what the cluster itself may take back."""
+
+
+async def _set_back(session: Session, applied: Iterable[Staged]) -> tuple[Conflict, ...]:
+    """Look again at applied edits that the cluster itself may take back, until it has done so or does not any more.
+    Returns those that it has taken back."""
+    waits = {each: kind_of(each.edit).relapses(each.edit, session.snapshot) for each in applied}
+    watched = [each for each, seconds in waits.items() if seconds > 0]
+    began, most = time.monotonic(), max(waits.values(), default=0.0)
+    while watched and (passed := time.monotonic() - began) < most and not session.work.stopping:
+        session.progress("looking whether it lasts, seconds", round(passed), round(most))
+        await asyncio.sleep(LOOK_EVERY)
+        await read_again(session, _edits(watched))
+        if back := set_back(watched, session.snapshot):
+            return back
+    return ()
 
 
 def _edits(staged: Iterable[Staged]) -> list[Edit]:
@@ -454,13 +484,12 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> ApplyReport:
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
     """Return the lines that were applied, None if there are none. change: its number in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
-    back = change if any(reversal(staged).edits for staged in _done(plan)) else None
     groups = []
     for group in before:
         lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
         if lines:
             groups.append(DiffGroup(group.target, lines))
-    return Applied(tuple(groups), plan, datetime.now(UTC), back) if groups else None
+    return Applied(tuple(groups), plan, datetime.now(UTC), way_back(_done(plan), change)) if groups else None
 
 
 def _done(plan: Plan) -> tuple[Staged, ...]:

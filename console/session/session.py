@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 class Applied(Struct, frozen=True):
     """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC.
-    change: its number, with which it is taken back; None where that can't be."""
+    back: what reverting it does, ``""`` where nothing comes back."""
 
     groups: tuple[DiffGroup, ...]
     plan: Plan
     at: datetime
-    change: int | None = None
+    back: str = ""
 
 
 class NoJournal(Refused):

@@ -16,10 +16,9 @@ from console.terminal import ask, ask_secret
 
 if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
-    from console.plan.edit_kind import Typed
     from console.plan.reconcile import ApplyReport
     from console.plan.risk_rules import Risk
-    from console.session.apply_flow import Question
+    from console.session.apply_flow import Question, Typed
 
 
 class Operator(Protocol):

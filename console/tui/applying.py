@@ -16,9 +16,9 @@ from console.answers.plan_results import (
     NOT_READ_AGAIN,
     conflict_side,
     deletion_lines,
-    has_way_back,
     loss_lines,
     risk_lines,
+    way_back_of,
 )
 from console.model.changes import Status
 from console.plan.compile import compile_plan
@@ -121,7 +121,7 @@ class Applying:
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever another client changed meanwhile" if force else ""
         requests = request_lines(compile_plan(plan, Facts(configs=self._session.snapshot.configs)))
-        names = [(typed.what, typed.text) for typed in names_to_type(plan, context, _ASKS)]
+        names = [(typed.what, typed.text) for typed in names_to_type(context, _ASKS)]
         lines = [*requests, *_danger(loss_lines(plan.staged))]
         screen = self._question = Confirm(title, lines, what, names, whole=False)
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -373,7 +373,7 @@ class Applying:
             screen.dismiss(False)
 
 
-_ASKS = Asks(topics=True, signals=False, deletions=False)
+_ASKS = Asks(signals=False, deletions=False)
 """Deletions are read while the question is shown, not before it."""
 
 
@@ -406,17 +406,19 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     good = len(outcomes) - len(failed)
     requests = plural(len(report.results), "request")
     tail = f"; change {report.change}" if report.change is not None else ""
-    if has_way_back(report):
-        tail += f": revert {report.change} takes it back"
+    if back := way_back_of(report):
+        tail += f": {back}"
     if report.unrecorded is not None:
         tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"
     if report.surprises:
         first = report.surprises[0].staged.edit
         tail += f"; another client changes it: {target(first.target)} {clean(first.key, 80)} is not as it was applied"
+    if report.set_back:
+        tail += f"; it does not last: {target(report.set_back[0].staged.edit.target)} is as before again"
     if not failed:
         unchecked = sum(outcome.status == Status.UNCHECKED for outcome in outcomes)
         tail = (f"; {unchecked} can't be checked beforehand" if unchecked else "") + tail
-        meaning = "failed" if report.unrecorded or report.surprises else "ok"
+        meaning = "failed" if report.unrecorded or report.surprises or report.set_back else "ok"
         return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", meaning
     unknown = sum(outcome.status == Status.UNKNOWN for outcome in failed)
     if unknown and report.change is not None:

@@ -335,7 +335,14 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
     _key("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC, needs=("writable", "row")),
-    _key("delete", "D", "delete", "Delete the topic; asks for its name", TOPICS, needs=("writable", "row")),
+    _key(
+        "delete",
+        "D",
+        "delete",
+        "Delete a topic by its name, or those marked",
+        TOPICS,
+        needs=("writable", "row"),
+    ),
     _key(
         "reset",
         "e",

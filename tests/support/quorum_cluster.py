@@ -23,7 +23,8 @@ class QuorumCluster(KafkaCluster):
     """Brokers 1…n, and controllers 101…m, each in a process of its own; use as a context manager.
 
     controllers: how many begin as voters. observers: how many more controllers run that are no voters. dynamic: whether
-    voters can be added and removed; a static quorum has no observers. The rest as in `KafkaCluster`, of a plain one.
+    voters can be added and removed; a static quorum has no observers. auto_join: whether controllers make themselves
+    voters (Kafka 4.2 and later). The rest as in `KafkaCluster`, of a plain one.
     """
 
     def __init__(
@@ -34,12 +35,13 @@ class QuorumCluster(KafkaCluster):
         controllers: int = 3,
         observers: int = 0,
         dynamic: bool = True,
+        auto_join: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(version, brokers=brokers, properties=properties)
         self.voter_ids = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers))
         self.observer_ids = tuple(range(FIRST_CONTROLLER + controllers, FIRST_CONTROLLER + controllers + observers))
-        self.dynamic = dynamic
+        self.dynamic, self.auto_join = dynamic, auto_join
         self._directory_ids = {node: random_id() for node in self.voter_ids}
 
     @property
@@ -97,6 +99,7 @@ class QuorumCluster(KafkaCluster):
         else:
             control = f"CONTROLLER://{LOOPBACK}:{self._ports[node].controller}"
             lines |= {"process.roles": "controller", "listeners": control, "advertised.listeners": control}
+            lines |= {"controller.quorum.auto.join.enable": "true"} if self.auto_join else {}
         lines["offsets.topic.replication.factor"] = str(len(self.broker_ids))
         return "".join(f"{key}={value}\n" for key, value in lines.items())
 

@@ -217,6 +217,7 @@ class ConfigsCommand(Struct):
 
     def _say_altered(self, request: ConfigsRequest, report: ApplyReport | None) -> bool:
         """Print that it is done. Returns whether what is there now follows."""
+        from console.answers.plan_results import way_back_of
         from console.cli.kafka_configs.output import completed
 
         if request.validate_only:
@@ -227,7 +228,7 @@ class ConfigsCommand(Struct):
             return False
         if self.form == TABLE:
             self.out.write(f"{completed(request)}\n")
-            if report is not None and report.change is not None:
+            if report is not None and way_back_of(report):
                 self.out.write(f"kac run -e 'revert {report.change}; apply --yes' takes it back.\n")
             self.out.write("\n")
         return True

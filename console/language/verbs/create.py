@@ -35,6 +35,8 @@ OWN_KEYS = {
     "timeout": "how long the brokers may take, for example 30s",
 }
 REPLICATION_MAX = 2**15 - 1
+MOST_MARKS = 4
+"""Dots and underscores of a name up to which the names that it collides with are asked for: 15 at most."""
 
 
 class Create(EditStatement, frozen=True):
@@ -148,7 +150,12 @@ def _text(statement: Create) -> str:
 
 
 def _needs(statement: Create, _selected: Subject | None) -> Needs:
-    named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
+    from console.plan.kinds.topic_creation import twins
+
+    name = statement.name.text or ""
+    # Brokers refuse a name that differs from another one in these characters alone: what is there is seen before.
+    alike = twins(name) if sum(map(name.count, "._")) <= MOST_MARKS else None
+    named = Needs(topics=frozenset({name, *(alike or ())}), a_topic=bool(statement.configs))
     return named | whole_parts("cluster") if statement.assignments else named
 
 

@@ -9,20 +9,34 @@ from console.language.arguments import (
     GROUP,
     NUMBER_MAX,
     TOPIC,
+    is_glob,
     offered_durations,
     optional_partition,
+    pattern,
     plain_name,
+    regex_hint,
     topic_name,
     topic_of_group,
     whole_number,
 )
 from console.language.errors import CommandError
 from console.language.reader import Expected, Reader, Role, What
-from console.language.snapshot_parts import Needs, the_group, the_topic
+from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
-from console.language.statements import EditStatement, Name, Subject, in_group, joined, name_text, partition_text
+from console.language.statements import (
+    EditStatement,
+    Glob,
+    Name,
+    Subject,
+    in_group,
+    joined,
+    name_text,
+    partition_text,
+    pattern_text,
+)
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
+from console.model.system_topics import is_kafkas_own
 from console.plan.amounts import moment
 from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
 from console.present.text import clean
@@ -32,6 +46,12 @@ class Delete(EditStatement, frozen=True):
     """``delete topic``."""
 
     name: Name
+
+
+class DeleteTopics(EditStatement, frozen=True):
+    """``delete topic GLOB``: all topics that match, but those that brokers keep for themselves."""
+
+    glob: Glob
 
 
 class DeleteRecords(EditStatement, frozen=True):
@@ -51,14 +71,21 @@ class DeleteGroupOffsets(EditStatement, frozen=True):
     partition: int | None = None
 
 
-def _parse(reader: Reader) -> Delete | DeleteRecords | DeleteGroupOffsets:
+def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets:
     what = reader.need_keyword("topic", "records", "group")
     if what == "records":
         return _parse_records(reader)
     if what == "group":
         group = plain_name(reader, GROUP, "groups", may_be_empty=True)
         return DeleteGroupOffsets(group, *topic_of_group(reader))
-    return Delete(plain_name(reader, TOPIC, "topics"))
+    word = reader.word
+    name = plain_name(reader, TOPIC, "topics")
+    found = pattern(word) if word is not None else None
+    if found is not None and is_glob(found):
+        return DeleteTopics(Glob(found, name.span))
+    if word is not None and is_glob(name.text or ""):
+        reader.fail(f"{reader.shown(word)} is no topic's name", word, f"it is a pattern without quotes: {name.text}")
+    return Delete(name)
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
@@ -89,6 +116,29 @@ _TOPIC = StatementKind(
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=lambda statement, staging: [DeleteTopic(staging.topic(statement.name))],
     of_edits={DeleteTopic: lambda edit: Delete(Name(edit.name))},
+)
+
+
+def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
+    """Return the deletion of each topic that matches. Raises CommandError where none does, or not all are known."""
+    from console.language.filters import glob_test
+
+    glob, snapshot = statement.glob, staging.snapshot
+    for failed in snapshot.failures:
+        if failed.part == "topics":
+            raise CommandError(f"the topics could not be read: {clean(str(failed.failure), 300)}", "", glob.span)
+    matches, topics = glob_test([glob.pattern]), snapshot.topics.items()
+    found = [name for name, topic in topics if matches(name) and not (topic.internal or is_kafkas_own(name))]
+    if not found:
+        raise CommandError(f"no topic matches '{clean(glob.pattern or '', 80)}'", regex_hint(glob.pattern), glob.span)
+    return [DeleteTopic(name) for name in sorted(found)]
+
+
+_TOPICS = StatementKind(
+    statement=DeleteTopics,
+    text=lambda statement: f"delete topic {pattern_text(statement.glob.pattern)}",
+    needs=lambda _statement, _selected: whole_parts("topics"),
+    edits=_matching,
 )
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -183,17 +233,20 @@ VERBS = (
         "delete",
         CHANGE,
         (
-            "delete topic NAME",
+            "delete topic (NAME | GLOB)",
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
         ),
         "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its offsets",
-        "Topics and records can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it "
-        "becomes an offset of each partition when it is staged, as latest does: the log's end. Records can be "
-        "deleted only where cleanup.policy has delete in it; to apply it without being asked, --accept "
-        "records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
+        "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
+        "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
+        "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
+        "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
+        "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
+        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
         (
             "delete topic orders-old",
+            "delete topic tmp-*",
             "delete records topic orders partition 3 before 1200",
             "delete records topic orders before 2026-11-20T14:05",
             "delete records topic orders before latest",
@@ -202,6 +255,6 @@ VERBS = (
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _RECORDS, _GROUP),
+        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP),
     ),
 )

@@ -14,14 +14,13 @@ from console.language.snapshot_parts import Needs, the_group
 from console.language.staging import Staging
 from console.language.statements import EditStatement, Name, OffsetPosition, Subject, in_group, joined
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.system_topics import is_of_application
 from console.plan.amounts import moment
 from console.plan.edits import CommitOffset, Edit
 
 TO = ("earliest", "latest", "offset", "time", "by", "file")
 
 _TIMES = ("1h", "24h", "7d")
-_INTERNAL = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
-"""How names of topics end that a Streams application makes (StreamsResetter.isInternalTopic)."""
 
 
 class ResetOffsets(EditStatement, frozen=True):
@@ -134,7 +133,7 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
     else:
         places = list(existing(snapshot, group).committed)
         if position.group is not None and position.group.type == STREAMS:
-            places = [place for place in places if not is_internal(place[0], group.text or "")]
+            places = [place for place in places if not is_of_application(place[0], group.text or "")]
         if not places:
             raise CommandError(
                 nothing_committed(shown(group), position) or f"group {shown(group)} has no offsets of its inputs",
@@ -142,11 +141,6 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
                 group.span,
             )
     yield from commits(group, places, statement.to, snapshot, position, statement.share)
-
-
-def is_internal(topic: str, application: str) -> bool:
-    """Return whether a Streams application made the topic for itself, by its name."""
-    return topic.startswith(f"{application}-") and topic.endswith(_INTERNAL)
 
 
 def _from_file(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from console.language.arguments import INT_MAX, need_number
 from console.language.quoting import quote
 from console.language.reader import Candidate, Expected, Reader, What
-from console.language.snapshot_parts import whole_parts
+from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.config import broker_resource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
 
@@ -148,7 +149,7 @@ _ADD = StatementKind(
 _REMOVE = StatementKind(
     statement=RemoveVoter,
     text=_remove_text,
-    needs=lambda _statement, _selected: _READS,
+    needs=lambda statement, _selected: _READS | Needs(resources=frozenset({broker_resource(statement.voter_id)})),
     edits=_remove_edits,
     of_edits={LeaveQuorum: lambda edit: RemoveVoter(edit.voter_id, edit.directory_id)},
 )

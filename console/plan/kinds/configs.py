@@ -55,6 +55,7 @@ from console.plan.risk_rules import (
     NOTHING,
     RETENTION_TINY,
     RETENTION_ZERO,
+    SYSTEM_TOPIC,
     UNCLEAN_ELECTION,
     Judged,
     RiskNeeds,
@@ -323,6 +324,9 @@ _RISKS = (
     RiskRule(RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
     RiskRule(RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
     RiskRule(MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
+    RiskRule(
+        SYSTEM_TOPIC, topic_risks.system_config, topic_risks.system_config_needs, lambda edit, _: edit.resource.name
+    ),
 )
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -356,7 +356,7 @@ KINDS = (
         after=_after,
         note=_note,
         effects=_effects,
-        risks=(RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit: edit.name),),
+        risks=(RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit, _: edit.name),),
         recorded=_recorded,
         reversal=_reversal,
         batch=FEATURES,

@@ -452,7 +452,7 @@ KINDS = (
         after=_after_unclean,
         phrase=_unclean_phrase,
         effects=_effects_unclean,
-        risks=(RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit: f"{edit.topic}/{edit.partition}"),),
+        risks=(RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),),
         reversal=_reverse_unclean,
         batch=ELECTIONS,
     ),

@@ -443,7 +443,7 @@ KINDS = (
         after=_after,
         phrase=_phrase,
         effects=_effects,
-        risks=(RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit: f"{edit.topic}/{edit.partition}"),),
+        risks=(RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),),
         reversal=_reverse,
         batch=CANCELLATIONS,
     ),

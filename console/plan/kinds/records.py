@@ -12,6 +12,7 @@ from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
+from console.model.system_topics import is_kafkas_own
 from console.model.topic_readers import TopicReaders
 from console.plan.edit_kind import Batch, EditKind, Json, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
@@ -20,7 +21,7 @@ from console.plan.kafka_tools import STDIN, Command
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
-from console.plan.topic_risks import EMPTY_KEEPS, POLICY
+from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
 
 NAMED = 3
@@ -42,7 +43,7 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
         return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
     if topic is not None and partition_in(topic, edit.partition) is None:
         return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
-    if topic is not None and topic.internal:
+    if is_kafkas_own(name) or (topic is not None and topic.internal):
         return Refused(
             edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
         )
@@ -136,6 +137,8 @@ def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
     of = f"{len(mine)} partitions" if len(mine) > 1 else f"partition {edit.partition}"
     unread = "" if len(known) == len(mine) else f", without those of {len(mine) - len(known)} that could not be read"
     yield f"up to {records:,} records of {edit.topic} are deleted for good, in {of}{unread}"
+    if (owner := owner_of(edit.topic, judged)) is not None:
+        yield f"it belongs to {owner.owner}: {owner.lost}"
     readers = judged.facts.readers.get(edit.topic)
     if readers is not None:
         yield from _unread_lines(readers, known)
@@ -231,7 +234,7 @@ KINDS = (
         after=_after,
         phrase=_phrase,
         effects=_effects,
-        risks=(RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit: edit.topic),),
+        risks=(RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),),
         reversal=no_way_back("deleted records don't come back", UNREAD),
         batch=TRIMS,
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 from msgspec.structs import replace
 
@@ -50,7 +51,7 @@ def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
         return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
     if not _LEGAL.fullmatch(name) or name in (".", ".."):
         return Refused(edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'.")
-    refused = _shape_refusal(edit)
+    refused = _collision(edit, draft) or _shape_refusal(edit)
     if refused is not None:
         return refused
     configs: dict[str, str | Secret] = {}
@@ -67,6 +68,36 @@ def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
     if configs != topic.configs:
         edit = CreateTopic(replace(topic, configs=configs))
     return Staged(edit, None if draft.read("topics") else UNREAD)
+
+
+_MOST_TWINS = 256
+"""Names that are looked up one by one; of a name with more, all topics are compared."""
+
+
+def twins(name: str) -> list[str] | None:
+    """Return the names that no topic may have beside this one, since brokers name their metrics alike; None where these
+    are too many (Topic.hasCollision)."""
+    parts = re.split(r"[._]", name)
+    if 2 ** (len(parts) - 1) > _MOST_TWINS:
+        return None
+    marks = product("._", repeat=len(parts) - 1)
+    found = ("".join(word for pair in zip(("", *some), parts, strict=True) for word in pair) for some in marks)
+    return [each for each in found if each != name]
+
+
+def _collision(edit: CreateTopic, draft: Draft) -> Refused | None:
+    name, topics = edit.topic.name, draft.snapshot.topics
+    alike = twins(name)
+    if alike is None:
+        mine = name.replace(".", "_")
+        created = (each.edit.new_topic for each in draft.staged)
+        alike = [each for each in (*topics, *filter(None, created)) if each != name and each.replace(".", "_") == mine]
+    for other in alike:
+        is_staged = isinstance(draft.topic_edit(other), CreateTopic)
+        if other in topics or is_staged:
+            there = f"the plan creates topic {other}" if is_staged else f"topic {other} exists"
+            return Refused(edit, f"{there}, and names may not differ in '.' and '_' alone", "Choose another name.")
+    return None
 
 
 def _config_refusal(edit: CreateTopic, key: str, like: ConfigEntry | None, draft: Draft) -> Refused | None:

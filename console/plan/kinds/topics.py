@@ -19,12 +19,15 @@ from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, Typed, is_absent, leaves_nothing, no_way_back
+from console.model.system_topics import is_kafkas_own, system_topic
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
@@ -52,6 +55,12 @@ def _judge_grown(edit: GrowTopic, draft: Draft) -> Verdict:
         return Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
     if isinstance(staged, DeleteTopic):
         return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+    if is_kafkas_own(name) and (own := system_topic(name)) is not None:
+        return Refused(
+            edit,
+            f"{name} belongs to {own.owner}: with more partitions {own.grown}",
+            "Leave its partitions as they are.",
+        )
     was = draft.snapshot.topics.get(name)
     if was is None:
         if draft.read("topics"):
@@ -276,6 +285,7 @@ KINDS = (
         moved=topic_moved,
         phrase=_growth_phrase,
         effects=_effects_of_growth,
+        risks=(RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),),
     ),
     EditKind(
         edit=DeleteTopic,
@@ -296,7 +306,7 @@ KINDS = (
         moved=topic_moved,
         settled=_deletion_settled,
         phrase=_deletion_phrase,
-        typed=lambda edit: Typed("the name of the topic to delete", edit.name),
+        risks=(RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),),
         recorded=_overrides,
         doubt=_doubt,
     ),

@@ -235,7 +235,7 @@ KINDS = (
         after=leaves_nothing,
         phrase=_phrase,
         effects=_effects,
-        risks=(RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit: f"{edit.topic}/{edit.number}"),),
+        risks=(RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),),
         reversal=no_way_back("an aborted transaction can't be brought back"),
         batch=ABORTS,
     ),

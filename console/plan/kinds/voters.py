@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AddVoter, RemoveVoter, Target, VoterTarget
 from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
+from console.model.config import broker_resource
 from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
@@ -228,6 +229,42 @@ def _after(edit: Edit, _there: Was, _inheritance: Inheritance) -> EffectiveValue
     return EffectiveValue("voter") if isinstance(edit, JoinQuorum) else NOTHING
 
 
+AUTO_JOIN = "controller.quorum.auto.join.enable"
+"""A controller with it makes itself a voter while it runs (Kafka 4.2 and later)."""
+_JOINS_WITHIN = 15.0
+"""Seconds within which such a controller asks again to vote, and a little: 4.3 needs some 10."""
+
+
+def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
+    """Return whether a controller makes itself a voter; None where its configs are not known, as to brokers."""
+    configs = snapshot.configs.get(broker_resource(node))
+    if configs is None:
+        return None
+    entry = configs.get(AUTO_JOIN)
+    return entry is not None and entry.value == "true"
+
+
+def _relapses(edit: LeaveQuorum, snapshot: Snapshot) -> float:
+    """Return for how long a voter that has left may come back by itself: not one that is down."""
+    quorum = snapshot.quorum
+    follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
+    return _JOINS_WITHIN if follows_on and _joins_itself(snapshot, edit.voter_id) is not False else 0.0
+
+
+def _stays_text(edit: LeaveQuorum, snapshot: Snapshot) -> str:
+    """Return what becomes of a controller that runs on."""
+    node = edit.voter_id
+    match _joins_itself(snapshot, node):
+        case True:
+            return f"{AUTO_JOIN} is true on controller {node}: it votes again within seconds; stop it first"
+        case None:
+            return (
+                f"a controller {node} that runs on votes again within seconds if {AUTO_JOIN} is true on it, which only "
+                "controllers say (--bootstrap-controller); else it follows the log as an observer: stop it"
+            )
+    return f"a controller {node} that runs on follows the log as an observer: stop it, or add it again"
+
+
 def _phrase(line: DiffLine, _old: str, _new: str) -> str:
     if isinstance(line.edit, JoinQuorum):
         return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
@@ -242,9 +279,7 @@ def _effects(edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
     if isinstance(edit, LeaveQuorum):
         if quorum.leader_id == edit.voter_id:
             lines.append(f"{edit.voter_id} leads: another voter is elected once it has left")
-        lines.append(
-            f"a controller {edit.voter_id} that runs on follows the log as an observer: stop it, or add it again"
-        )
+        lines.append(_stays_text(edit, draft.snapshot))
     return tuple(lines)
 
 
@@ -410,6 +445,7 @@ KINDS = (
         phrase=_phrase,
         effects=_effects,
         risks=(RiskRule(NO_SPARE_VOTER, _no_spare),),
+        relapses=_relapses,
         recorded=_recorded,
         reversal=_leave_reversal,
         batch=VOTERS,

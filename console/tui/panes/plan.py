@@ -153,7 +153,7 @@ class PlanView(View):
         """Return the number of edits and requests, and the outcome of the check."""
         applied = self.session.applied
         if not self.plan.staged and applied is not None:
-            back: Line = [] if applied.change is None else [(f":revert {applied.change} takes it back  ", "strong")]
+            back: Line = [(f":{applied.back}  ", "strong")] if applied.back else []
             return [*back, ("nothing is staged", "muted")]
         return tally(self.plan, self._requests)
 
@@ -190,9 +190,9 @@ class PlanView(View):
         if about is None:
             return
         if isinstance(self.list.cursor_key, AppliedKey):
-            change = self.session.applied.change if self.session.applied is not None else None
-            how = f":revert {change} takes it back" if change is not None else "stage the opposite to take it back"
-            self._message.say(f"this was applied already; {how}", "muted")
+            applied = self.session.applied
+            back = f"; :{applied.back}" if applied is not None and applied.back else ""
+            self._message.say(f"this was applied already{back}", "muted")
             return
         count = self.session.discard(about, slot.key if slot else None)
         self._message.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")

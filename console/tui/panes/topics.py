@@ -258,8 +258,15 @@ class TopicsView(BesideView[Topic]):
             self._editing.begin(f"grow topic {quote(topic.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Begin the command that deletes a topic, whose name has to be typed."""
-        self._editing.begin("delete topic ")
+        """Stage the deletion of the topics that are marked; without marks begin the command that deletes one, whose
+        name has to be typed."""
+        from console.plan.edits import DeleteTopic
+
+        topics, hidden = self.rows_meant(), self.left_out()
+        if len(topics) > 1 or hidden:
+            self._editing.stage([DeleteTopic(topic.name) for topic in topics], left_out=hidden)
+        else:
+            self._editing.begin("delete topic ")
 
     async def do_records(self) -> None:
         """Show the newest records of the topic."""

@@ -1,0 +1,216 @@
+"""Topics in which other machinery keeps what it needs: whose a topic is, and what is lost when it is changed. Pure.
+
+Kafka's own topics have fixed names. Names that their owners can configure are recognised by the usual ones, and where
+such a name may be anybody's, by the shape that its owner gives the topic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
+
+REMOTE_LOG_METADATA, CLUSTER_METADATA = "__remote_log_metadata", "__cluster_metadata"
+COMPACT, DELETE = "compact", "delete"
+_OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
+"""How names of topics end that a Streams application makes (StreamsResetter.isInternalTopic)."""
+
+
+class SystemTopic(Struct, frozen=True):
+    """What somebody keeps in a topic.
+
+    owner: whose it is, as an operator says it. lost: the loss when it is deleted or emptied. grown: what goes wrong
+    with more partitions, ``""`` where nothing does. policy: an item without which its cleanup.policy loses records that
+    are needed, ``""`` for none. keeps: whether a retention loses records that are needed. kafkas_own: of coordinators,
+    remote storage or controllers, without which no client works.
+    """
+
+    owner: str
+    lost: str
+    grown: str = ""
+    policy: str = ""
+    keeps: bool = False
+    kafkas_own: bool = False
+
+
+_KAFKAS_OWN = {
+    OFFSETS: SystemTopic(
+        "Kafka's group coordinators",
+        "every group loses its offsets, and reads everything again or skips what it has not read",
+        "groups belong to other partitions then, and once brokers restart most are without their offsets",
+        COMPACT,
+        kafkas_own=True,
+    ),
+    TRANSACTIONS: SystemTopic(
+        "Kafka's transaction coordinators",
+        "transactional producers lose their ids and epochs, and open transactions can't end",
+        "transactional ids belong to other partitions then, and open transactions can't end",
+        COMPACT,
+        kafkas_own=True,
+    ),
+    SHARES: SystemTopic(
+        "Kafka's share coordinators",
+        "every share group loses which records were delivered, and delivers them again or never",
+        "share groups belong to other partitions then, and are without what they have delivered",
+        DELETE,
+        keeps=True,
+        kafkas_own=True,
+    ),
+    REMOTE_LOG_METADATA: SystemTopic(
+        "Kafka's remote storage",
+        "no broker finds a segment in remote storage any more: all records there are lost",
+        "brokers refuse another number than remote.log.metadata.topic.num.partitions when they start, and no record "
+        "in remote storage can be read then",
+        DELETE,
+        keeps=True,
+        kafkas_own=True,
+    ),
+    CLUSTER_METADATA: SystemTopic(
+        "Kafka's controllers", "the cluster itself is lost", "the cluster itself is lost", kafkas_own=True
+    ),
+}
+
+_CONNECT_CONFIGS = SystemTopic(
+    "Kafka Connect",
+    "its workers lose all connectors and their configs",
+    "its workers refuse to start: this topic has one partition",
+    COMPACT,
+)
+_CONNECT_OFFSETS = SystemTopic(
+    "Kafka Connect",
+    "source connectors begin again, and copy everything once more or skip what came meanwhile",
+    "old and new offsets of a connector may come to lie in different partitions, and the old ones may win",
+    COMPACT,
+)
+_CONNECT_STATUS = SystemTopic(
+    "Kafka Connect", "its workers forget which connectors are paused or failed", policy=COMPACT
+)
+_REGISTRY = SystemTopic(
+    "the schema registry",
+    "every schema and its id are lost: no record that was written with them can be decoded",
+    "the registry refuses to start: this topic has one partition",
+    COMPACT,
+)
+_JOURNAL = SystemTopic(
+    "the schema registry (Apicurio)", "every artifact and its id are lost, unless a snapshot has them", keeps=True
+)
+_CHANGELOG = SystemTopic(
+    "a Kafka Streams application",
+    "the application loses the state that is not on its own disks",
+    "the application refuses to start: it has as many partitions as the topics that it is made from",
+    COMPACT,
+)
+_REPARTITION = SystemTopic(
+    "a Kafka Streams application",
+    "the application loses what it has not processed, and stops",
+    "the application refuses to start: it has as many partitions as the topics that it is made from",
+    DELETE,
+    keeps=True,
+)
+_MIRROR_SYNCS = SystemTopic(
+    "MirrorMaker 2",
+    "offsets of groups can't be translated until new records are copied: groups that fail over read again",
+    "MirrorMaker reads the first partition alone: translations in the others are not found",
+    COMPACT,
+)
+_MIRROR_HEARTBEATS = SystemTopic("MirrorMaker 2", "it is not seen any more which clusters are copied", policy=COMPACT)
+_CRUISE_CONTROL = SystemTopic("Cruise Control", "it has no load of the past, and balances nothing until it knows it")
+_KSQL_COMMANDS = SystemTopic(
+    "ksqlDB",
+    "every stream, table and query of this ksqlDB is lost",
+    "ksqlDB reads the first partition alone: commands in the others are not carried out",
+    DELETE,
+    keeps=True,
+)
+_CONFLUENT = SystemTopic("Confluent's services", "licenses, role bindings, links or metrics of these services are lost")
+_REDPANDA = SystemTopic("Redpanda", "the audit log, transforms or another state of Redpanda itself is lost")
+_MSK = SystemTopic("Amazon MSK", "the service does not see any more whether its brokers work")
+_MSK_CONNECT = SystemTopic("MSK Connect", "its connectors begin again, and copy everything once more", policy=COMPACT)
+_STRIMZI = SystemTopic("Strimzi's operators", "what the operators keep of topics and of the cluster's health is lost")
+
+
+class _Named(NamedTuple):
+    """Names of topics. shaped: a name that may be anybody's: it counts where the topic is compacted. single: and has
+    one partition."""
+
+    pattern: re.Pattern[str]
+    what: SystemTopic
+    shaped: bool = False
+    single: bool = False
+
+
+def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: bool = False) -> _Named:
+    return _Named(re.compile(pattern), what, shaped, single)
+
+
+INTERNAL = SystemTopic("the brokers", "what they keep for themselves in it is lost", "they may not find what they keep")
+"""What a topic is that brokers call internal, and of which no more is known."""
+
+_NAMED = (
+    _named(r"_schemas(_.+)?|_schema_encoders", _REGISTRY),
+    _named(r"_?kafkasql-(journal|snapshots)", _JOURNAL),
+    _named(r"mm2-configs\..+\.internal", _CONNECT_CONFIGS),
+    _named(r"mm2-offsets\..+\.internal", _CONNECT_OFFSETS),
+    _named(r"mm2-status\..+\.internal", _CONNECT_STATUS),
+    _named(r"mm2-offset-syncs\..+\.internal|.+\.checkpoints\.internal", _MIRROR_SYNCS),
+    _named(r"(.+\.)?heartbeats", _MIRROR_HEARTBEATS, shaped=True, single=True),
+    _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]configs?", _CONNECT_CONFIGS, shaped=True),
+    _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]offsets?", _CONNECT_OFFSETS, shaped=True),
+    _named(r"(.+[._-])?(connect(-cluster)?|mirrormaker2-cluster)[._-]status(es)?", _CONNECT_STATUS, shaped=True),
+    _named(r"__amazon_msk_connect_.+", _MSK_CONNECT),
+    _named(r"__amazon_msk_.+", _MSK),
+    _named(r".*__?(Kafka)?CruiseControl[A-Z][A-Za-z]+", _CRUISE_CONTROL),
+    _named(r"strimzi\.cruisecontrol\.[a-z]+", _CRUISE_CONTROL),
+    _named(r"__strimzi[-_].+", _STRIMZI),
+    _named(r"_confluent-ksql-.+_command_topic", _KSQL_COMMANDS),
+    _named(r".+-(KSTREAM|KTABLE)-.+-changelog", _CHANGELOG),
+    _named(r".+-(KSTREAM|KTABLE)-.+-repartition", _REPARTITION),
+    _named(r"__?confluent[-_.].+", _CONFLUENT),
+    _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
+)
+
+
+def system_topic(
+    name: str, partitions: int | None = None, policy: str | None = None, groups: Collection[str] = ()
+) -> SystemTopic | None:
+    """Return what other machinery keeps in a topic, None where it is a topic like any other.
+
+    Args:
+        name: the topic's.
+        partitions: how many it has, None where that is unknown.
+        policy: its cleanup.policy, None where that was not read: then the name alone decides.
+        groups: the groups of the cluster, among them the applications of Streams, by whose names their topics begin.
+    """
+    if (own := _KAFKAS_OWN.get(name)) is not None:
+        return own
+    for each in _NAMED:
+        if each.pattern.fullmatch(name) is not None and _has_shape(each, partitions, policy):
+            return each.what
+    if any(is_of_application(name, name[:at]) and name[:at] in groups for at, char in enumerate(name) if char == "-"):
+        return _REPARTITION if name.endswith("-repartition") else _CHANGELOG
+    return None
+
+
+def _has_shape(named: _Named, partitions: int | None, policy: str | None) -> bool:
+    compacted = not named.shaped or policy is None or COMPACT in policy
+    return compacted and (not named.single or partitions in (None, 1))
+
+
+def is_kafkas_own(name: str) -> bool:
+    """Return whether coordinators, remote storage or controllers keep their records in the topic: it is never pruned
+    and never grown, and none of its records is deleted by request."""
+    return name in _KAFKAS_OWN
+
+
+def may_be_of_application(topic: str) -> bool:
+    """Return whether a topic is of a Streams application if a group has the first part of its name."""
+    return topic.endswith(_OF_STREAMS)
+
+
+def is_of_application(topic: str, application: str) -> bool:
+    """Return whether a Streams application made the topic for itself, by its name."""
+    return topic.startswith(f"{application}-") and topic.endswith(_OF_STREAMS)
