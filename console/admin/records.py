@@ -43,6 +43,8 @@ from console.model.records import (
 )
 
 _BY_TOPIC_ID = 13
+_AT_END = 2**63 - 1
+"""Where reading begins if nothing is that new: at the end, whatever that is. It is no offset to be shown."""
 _FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
 """Bytes that are asked for of a partition: at first, later, and at least."""
 _TRIES = 4
@@ -160,6 +162,9 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
         if number not in ranges or isinstance(query.start, Last | FromOffsets):
             continue
         start, end = ranges[number]
+        if at == _AT_END:
+            out.append(f"partition {number}: no record is that new; the log ends at {end}")
+            continue
         if 0 <= at < start:
             out.append(f"partition {number}: offset {at} was deleted; the log begins at {start}")
         elif at > end:
@@ -195,8 +200,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
             return offsets, (), ()
         case FromTime(timestamp=timestamp):
             at, problems = await list_offsets(link, dict.fromkeys(places, timestamp))
-            # Nothing that new: at the end, whatever that is.
-            return {number: offset if offset >= 0 else 2**63 - 1 for (_, number), offset in at.items()}, (), problems
+            return {number: offset if offset >= 0 else _AT_END for (_, number), offset in at.items()}, (), problems
         case OfGroup(group=group):
             position = await group_position(link, group)
             stands = {place[1]: position.committed[place].offset for place in places if place in position.committed}
@@ -331,7 +335,11 @@ class _Reading:
         position = scan.position
         aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
         # Other requests of the client go on meanwhile.
-        await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
+        try:
+            await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
+        except asyncio.CancelledError:
+            self.budget.stopped = "time"  # the thread looks at it, and is not waited for without end
+            raise
         if scan.position > position or scan.broken:
             self._tries.pop(scan.number, None)
         else:
@@ -389,7 +397,11 @@ MOST_LINES = 100
 """Most lines of a partition about batches that can't be decoded."""
 
 Wanted = Callable[[Record], bool]
-"""Whether a record is part of the answer."""
+"""Whether a record is part of the answer; raises EndOfLook."""
+
+
+class EndOfLook(Exception):
+    """No more records are to be looked at. The text says why."""
 
 
 class Scan:
@@ -497,7 +509,8 @@ class BackwardScan(Scan):
 
 
 class Budget:
-    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, or ``""``."""
+    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, another in words, or
+    ``""``."""
 
     def __init__(self, deadline: float, clock: Callable[[], float]) -> None:
         self._deadline = deadline
@@ -569,15 +582,18 @@ def take(
                 for record in records(batch, topic, scan.number, scan.position, is_over=budget.is_over):
                     if record.offset >= scan.until:
                         break
-                    budget.scanned_records += 1
-                    reached = record.offset + 1
                     if wanted is None or wanted(record):
                         scan.keep(record, count)
                         budget.keep(record)
-                    if scan.is_full(count) or budget.scanned_records >= MOST_SCANNED:
+                    budget.scanned_records += 1
+                    reached = record.offset + 1
+                    if scan.is_full(count) or budget.is_over():
                         scan.position = reached
                         return
         except OutOfTime:
+            return
+        except EndOfLook as end:
+            scan.position, budget.stopped = reached, str(end)
             return
         except BatchDamage as damage:
             if reached < scan.until:
