@@ -64,8 +64,8 @@ class DecodingProcess:
         self, load: Load, payload: bytes, indexes: bytes | None = None, allowance: Allowance | None = None
     ) -> bytes:
         allowance = allowance or Allowance()
-        if why := allowance.spent():
-            raise NotDecoded(f"{why}; ask for fewer records")
+        if allowance.spent():
+            raise allowance.refusal()
         request = Decode(load.number, payload, indexes, allowance.values)
         answer = self._asked(request, SECONDS, allowance)
         if isinstance(answer, Refused) and answer.is_unknown:
@@ -85,7 +85,7 @@ class DecodingProcess:
         """
         while not self._lock.acquire(timeout=_GLANCE):
             if allowance.ended:
-                raise NotDecoded(allowance.spent())
+                raise allowance.refusal()
         try:
             process = self._running()
             began = time.monotonic()
@@ -98,7 +98,9 @@ class DecodingProcess:
             raise NotDecoded("decoding it ended the process that decodes: it takes too much memory or time") from None
         except TimeoutError:
             self._end()
-            raise NotDecoded(allowance.spent() or f"it takes more than {seconds:g} s") from None
+            raise (
+                allowance.refusal() if allowance.spent() else NotDecoded(f"it takes more than {seconds:g} s")
+            ) from None
         finally:
             self._lock.release()
         if isinstance(answer, Refused) and isinstance(request, Load):

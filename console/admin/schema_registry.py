@@ -22,14 +22,17 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.admin.decoding_process import decoding_process
 from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
 from console.model.record_masks import NO_ALIASES
 from console.model.schemas import (
+    APICURIO_ID,
     ARTIFACT,
     AVRO,
+    CONTENT_ID,
     GLOBAL_ID,
     GLUE,
     JSON_SCHEMA,
@@ -62,6 +65,7 @@ AT_ONCE = 4
 
 _CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
 """Apicurio's API that is Confluent's, and its own, which its releases 2 and 3 have."""
+_ID_NAMES = {GLOBAL_ID: "globalId", CONTENT_ID: "contentId"}
 
 T = TypeVar("T")
 
@@ -190,7 +194,7 @@ class SchemaRegistry:
 
     async def _schema(self, key: SchemaKey) -> Schema:
         if key.of in (GLUE, ARTIFACT):
-            raise NotDecoded(f"this registry is not asked for what is named by an {key.of}")
+            raise NotDecoded("a schema that is named so is not asked for: kac asks for ids and GUIDs alone")
         if key.of:
             return await self._by_apicurios_id(key)
         where = f"/schemas/guids/{dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
@@ -220,21 +224,33 @@ class SchemaRegistry:
         Raises:
             NotDecoded: the registry is not Apicurio's, or has none.
         """
-        before, found, _ = self._settings.path.partition(_CCOMPAT)
-        if not found:
+        before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
+        if not is_apicurio:
             raise NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
-        name = "globalId" if key.of == GLOBAL_ID else "contentId"
         own = f"{before}{_APICURIO}"
-        text = _text_of(await self._got(f"/ids/{name}s/{key.id}", own))
-        references = await self._answer(f"/ids/{name}s/{key.id}/references", list[_ApicuriosReference], own)
-        if references:
-            raise NotDecoded("it refers to other schemas, which are not asked for by Apicurio's own API")
-        search = f"/search/artifacts?{name}={key.id}&limit={MOST_REFERENCES}"
+        spaces = (GLOBAL_ID, CONTENT_ID) if key.of == APICURIO_ID else (key.of,)
+        texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)
+        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, str)]
+        for problem in texts if not found else ():
+            assert isinstance(problem, BaseException)
+            raise problem
+        of, text = found[0]
         try:
+            search = f"/search/artifacts?{_ID_NAMES[of]}={key.id}&limit={MOST_REFERENCES}"
             artifacts = (await self._answer(search, _Artifacts, own)).artifacts
         except NotDecoded:
             artifacts = []
-        return await _made(key, SchemaText(kind_of(text, None), text), [_Subject(each.id, 0) for each in artifacts])
+        kind = kind_of(text, None)
+        made = await _made(key._replace(of=of), SchemaText(kind, text), [_Subject(each.id, 0) for each in artifacts])
+        if len({text for _, text in found}) == 1:
+            return made
+        return replace(made, doubt=f"it may be {CONTENT_ID} {key.id}, which is another schema: payloads do not say")
+
+    async def _by_own_api(self, number: int, of: str, own: str) -> str:
+        text = _text_of(await self._got(f"/ids/{_ID_NAMES[of]}s/{number}", own))
+        if await self._answer(f"/ids/{_ID_NAMES[of]}s/{number}/references", list[_ApicuriosReference], own):
+            raise NotDecoded("it refers to other schemas, which are not asked for by Apicurio's own API")
+        return text
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
         """Return a decoded answer. api: the path before it, None for the configured one.
@@ -391,11 +407,13 @@ def _text_of(body: bytes) -> str:
         raise NotDecoded("the registry answers with what is no text") from None
 
 
-def _as_it_is(payload: bytes, _indexes: bytes | None, _allowance: Allowance | None = None) -> bytes:
+def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: Allowance | None = None) -> bytes:
     try:
         msgspec.json.decode(payload)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise NotDecoded("its schema is of JSON, and it is not JSON") from None
+    if allowance is not None:
+        allowance.bytes -= len(payload)
     return payload
 
 

@@ -107,11 +107,13 @@ class RecordDecoder:
         return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
 
     def _without_registry(self, named: Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
-        if _is_document(data) or (len(data) == _NUMBER and named.payload is not data):
+        in_front = named.payload is not data
+        if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
             # Readable as it is; or as long as a number of Java's own serializer, which begins with a zero, too.
             return self._as_sent(data), None
         asked = "no Glue registry is asked" if named.key.of == GLUE else "the context has no schema registry"
-        return self._as_sent(data), Encoding("", "", len(data), f"it names a schema, {named.key}, and {asked}")
+        name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
+        return self._as_sent(data), Encoding("", "", len(data), f"it names a schema, {name}, and {asked}")
 
     def _made(self, schema: Schema, named: Framed, *, is_bare: bool, allowance: Allowance) -> bytes:
         if is_bare and self._mask:
@@ -133,12 +135,14 @@ def _is_document(data: bytes) -> bool:
 
 _NUMBER = 8
 """Bytes of a long number of Java's."""
+_MOST_LIKELY = 1 << 24
+"""Registries count their ids from 1 on: without one to ask, a higher number is no reason to see an id in it."""
 
 
 def _note(schema: Schema, topic: str, *, is_bare: bool) -> str:
     """Return what is to be known of a schema that decoded a record of a topic, ``""`` for nothing."""
     if is_bare:
         return "it names no schema: decoded by the newest of the topic's subject"
-    if schema.is_of(topic):
-        return ""
+    if schema.doubt or schema.is_of(topic):
+        return schema.doubt
     return f"its schema belongs to no subject of this topic: it is registered under {', '.join(schema.subjects[:3])}"

@@ -174,9 +174,7 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
 _PAIR = {"key", "value"}
 
 
-def _element(
-    element: Any, states: frozenset[Steps], place: tuple[int, int], aliases: Aliases, texts: int
-) -> Any:
+def _element(element: Any, states: frozenset[Steps], place: tuple[int, int], aliases: Aliases, texts: int) -> Any:
     """Return an element of a list; of a pair of key and value, as Connect writes a map, the value by its key, too."""
     left = _after(states, *place, aliases)
     if () in left or not isinstance(element, dict) or element.keys() != _PAIR:

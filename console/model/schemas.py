@@ -16,7 +16,9 @@ KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
 """What the names of Apicurio's headers begin with."""
 _PROTOBUF_TYPE = b"apicurio.protobuf.type"
-GLOBAL_ID, CONTENT_ID, GLUE, ARTIFACT = "Apicurio global id", "Apicurio content id", "AWS Glue version", "Apicurio artifact"
+GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
+"""The last stands before a payload, and is a global id unless the producer is set otherwise."""
+GLUE, ARTIFACT = "AWS Glue version", "Apicurio artifact"
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
 """The version of Glue's header, and whether the payload is compressed."""
@@ -80,7 +82,7 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         return Framed(SchemaKey(number), data[5:])
     # Eight bytes more than the zero, and one at least that a schema describes: as Confluent's this would be id 0.
     if data[:5] == bytes(5) and len(data) > 9 and (number := _number(data[1:9])):
-        return Framed(SchemaKey(number, of=GLOBAL_ID), data[9:])
+        return Framed(SchemaKey(number, of=APICURIO_ID), data[9:])
     if data[:2] in _GLUE_BEGINS and len(data) >= 2 + _GUID_SIZE:
         return Framed(SchemaKey(guid=dashed(data[2 : 2 + _GUID_SIZE].hex()), of=GLUE), data[2 + _GUID_SIZE :])
     return None
@@ -135,6 +137,10 @@ class Allowance:
             return f"the records have more than {MOST_MADE >> 20} MiB as text"
         return f"decoding the records takes more than {MOST_SECONDS:g} s" if self.seconds <= 0 else ""
 
+    def refusal(self) -> NotDecoded:
+        """Return why a record is not decoded for which nothing is left."""
+        return NotDecoded(f"{self.spent()}; ask for fewer records")
+
 
 Decode = Callable[[bytes, "bytes | None", Allowance], bytes]
 """Payload, indexes of its message, what may be spent -> JSON."""
@@ -163,7 +169,7 @@ class Schema(Struct, frozen=True):
     """A schema that decodes. decode: payload and indexes -> JSON; raises `NotDecoded`. weight: bytes that it takes.
 
     subjects: all that it is registered under, as far as the registry says. name: its own, by which some serializers
-    register it. aliases: a field's name -> its other names in Avro.
+    register it. aliases: a field's name -> its other names in Avro. doubt: why it may be another one's.
     """
 
     key: SchemaKey
@@ -175,6 +181,7 @@ class Schema(Struct, frozen=True):
     subjects: tuple[str, ...] = ()
     name: str = ""
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    doubt: str = ""
 
     def is_of(self, topic: str) -> bool:
         """Return whether it is registered for a topic, or by its own name for any; also where nothing is known."""

@@ -223,7 +223,7 @@ class _Walk:
         if self._left < 0:
             raise NotDecoded(f"it claims more than {MOST_VALUES:,} values")
         if self._allowance.values < 0:
-            raise NotDecoded(self._allowance.spent())
+            raise self._allowance.refusal()
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
         if isinstance(schema, list):

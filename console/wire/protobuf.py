@@ -224,7 +224,7 @@ class _Plain:
         if self._left < 0:
             raise NotDecoded(f"it has more than {MOST_VALUES:,} values")
         if self._allowance.values < 0:
-            raise NotDecoded(self._allowance.spent())
+            raise self._allowance.refusal()
 
     def _field(self, field: Any, value: Any, depth: int) -> Any:
         if not field.is_repeated:
