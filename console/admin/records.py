@@ -335,7 +335,11 @@ class _Reading:
         position = scan.position
         aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
         # Other requests of the client go on meanwhile.
-        await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
+        try:
+            await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
+        except asyncio.CancelledError:
+            self.budget.stopped = "time"  # the thread looks at it, and is not waited for without end
+            raise
         if scan.position > position or scan.broken:
             self._tries.pop(scan.number, None)
         else:
@@ -393,7 +397,11 @@ MOST_LINES = 100
 """Most lines of a partition about batches that can't be decoded."""
 
 Wanted = Callable[[Record], bool]
-"""Whether a record is part of the answer."""
+"""Whether a record is part of the answer; raises EndOfLook."""
+
+
+class EndOfLook(Exception):
+    """No more records are to be looked at. The text says why."""
 
 
 class Scan:
@@ -501,7 +509,8 @@ class BackwardScan(Scan):
 
 
 class Budget:
-    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, or ``""``."""
+    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, another in words, or
+    ``""``."""
 
     def __init__(self, deadline: float, clock: Callable[[], float]) -> None:
         self._deadline = deadline
@@ -573,15 +582,18 @@ def take(
                 for record in records(batch, topic, scan.number, scan.position, is_over=budget.is_over):
                     if record.offset >= scan.until:
                         break
-                    budget.scanned_records += 1
-                    reached = record.offset + 1
                     if wanted is None or wanted(record):
                         scan.keep(record, count)
                         budget.keep(record)
-                    if scan.is_full(count) or budget.scanned_records >= MOST_SCANNED:
+                    budget.scanned_records += 1
+                    reached = record.offset + 1
+                    if scan.is_full(count) or budget.is_over():
                         scan.position = reached
                         return
         except OutOfTime:
+            return
+        except EndOfLook as end:
+            scan.position, budget.stopped = reached, str(end)
             return
         except BatchDamage as damage:
             if reached < scan.until:

@@ -2,7 +2,7 @@
 
 It is asked on the client's loop, so by the same SSH host as the brokers, and never while something waits for an answer
 to be drawn. Each answer is bounded in bytes and time; no redirect is followed, so that a login goes to the configured
-host alone. An id never stands for another schema: what was found is kept, within bounds.
+host alone. An id never stands for another schema: what was found is kept, within bounds, and parsed once.
 """
 
 from __future__ import annotations
@@ -14,24 +14,35 @@ import os
 import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from console.admin.decoding_process import decoding_process
 from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
+from console.model.record_masks import NO_ALIASES
 from console.model.schemas import (
+    APICURIO_ID,
+    ARTIFACT,
     AVRO,
+    CONTENT_ID,
+    GLOBAL_ID,
+    GLUE,
     JSON_SCHEMA,
     PROTOBUF,
+    Allowance,
     NotDecoded,
     Schema,
     SchemaKey,
     SchemaText,
+    dashed,
 )
 
 SECONDS = 5.0
@@ -52,6 +63,10 @@ FAILED_SECONDS = 30.0
 AT_ONCE = 4
 """Requests at one time."""
 
+_CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
+"""Apicurio's API that is Confluent's, and its own, which its releases 2 and 3 have."""
+_ID_NAMES = {GLOBAL_ID: "globalId", CONTENT_ID: "contentId"}
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -69,11 +84,30 @@ class _Answer(Struct, frozen=True):
     schema: str
     schemaType: str | None = None  # noqa: N815 the API's own name; Avro where it is missing
     references: list[_Reference] | None = None
+    id: int = 0
+    subject: str = ""
+    version: int = 0
 
 
 class _Subject(Struct, frozen=True):
     subject: str
     version: int
+
+
+class _ApicuriosReference(Struct, frozen=True):
+    """A reference by Apicurio's own API."""
+
+    name: str = ""
+
+
+class _Artifact(Struct, frozen=True):
+    id: str
+
+
+class _Artifacts(Struct, frozen=True):
+    """What has a schema by Apicurio's own API: the names of artifacts are the subjects of Confluent's."""
+
+    artifacts: list[_Artifact] = field(default_factory=list)
 
 
 class _Problem(Struct, frozen=True):
@@ -97,6 +131,8 @@ class SchemaRegistry:
         self._clock = clock
         self._kept: OrderedDict[SchemaKey, Schema] = OrderedDict()
         self._weight = 0
+        self._newest: dict[SchemaKey, float] = {}
+        """A subject -> when it is asked again which schema is its newest."""
         self._missing: dict[SchemaKey, Missing] = {}
         self._asked: dict[SchemaKey, asyncio.Future[None]] = {}
         self._slots: asyncio.Semaphore | None = None
@@ -105,7 +141,7 @@ class SchemaRegistry:
     def known(self, key: SchemaKey) -> Schema | Missing | None:
         """Return a schema or why there is none; None where it has to be asked for."""
         found = self._kept.get(key)
-        if found is not None:
+        if found is not None and (not key.subject or self._clock() < self._newest[key]):
             return found
         missing = self._missing.get(key)
         return missing if missing is not None and self._clock() < missing.until else None
@@ -127,7 +163,7 @@ class SchemaRegistry:
     async def _ask(self, key: SchemaKey) -> None:
         try:
             async with asyncio.timeout(ALL_SECONDS):
-                self._keep(await self._schema(key))
+                self._keep(key, await self._schema(key))
         except TimeoutError:
             self._fail(key, f"no answer within {ALL_SECONDS:g} s")
         except NotDecoded as problem:
@@ -138,12 +174,18 @@ class SchemaRegistry:
         finally:
             del self._asked[key]
 
-    def _keep(self, schema: Schema) -> None:
-        self._missing.pop(schema.key, None)
-        self._kept[schema.key] = schema
+    def _keep(self, key: SchemaKey, schema: Schema) -> None:
+        self._missing.pop(key, None)
+        if key in self._kept:
+            self._weight -= self._kept.pop(key).weight
+        self._kept[key] = schema
         self._weight += schema.weight
+        if key.subject:
+            self._newest[key] = self._clock() + FAILED_SECONDS
         while len(self._kept) > MOST_KEPT or (self._weight > MOST_KEPT_BYTES and len(self._kept) > 1):
-            self._weight -= self._kept.popitem(last=False)[1].weight
+            gone, dropped = self._kept.popitem(last=False)
+            self._weight -= dropped.weight
+            self._newest.pop(gone, None)
 
     def _fail(self, key: SchemaKey, why: str) -> None:
         while len(self._missing) >= MOST_KEPT:
@@ -151,40 +193,85 @@ class SchemaRegistry:
         self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS)
 
     async def _schema(self, key: SchemaKey) -> Schema:
-        where = f"/schemas/guids/{_dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
+        if key.of in (GLUE, ARTIFACT):
+            raise NotDecoded("a schema that is named so is not asked for: kac asks for ids and GUIDs alone")
+        if key.of:
+            return await self._by_apicurios_id(key)
+        where = f"/schemas/guids/{dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
+        if key.subject:
+            where = f"/subjects/{quote(key.subject, safe='')}/versions/latest"
         answer = await self._answer(where, _Answer)
+        if key.subject and not answer.id:
+            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form")
         gathering = _References(self._answer)
         references = await gathering.of(answer)
         text = SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
-        subject, version = await self._subject(key)
-        decode = await asyncio.to_thread(decoder_of, text)
-        return Schema(key, text.kind, decode, subject, version, WEIGHT * text.size)
+        named = [_Subject(answer.subject, answer.version)] if key.subject else await self._subjects(key)
+        return await _made(SchemaKey(answer.id) if key.subject else key, text, named)
 
-    async def _subject(self, key: SchemaKey) -> tuple[str, int]:
-        """Return a subject that the schema is registered under, and its version there; ``""`` and 0 for none."""
+    async def _subjects(self, key: SchemaKey) -> list[_Subject]:
+        """Return the subjects that a schema is registered under, with its version there, as far as it is told."""
         if key.guid:
-            return "", 0
+            return []
         try:
-            named = await self._answer(f"/schemas/ids/{key.id}/versions", list[_Subject])
+            return await self._answer(f"/schemas/ids/{key.id}/versions", list[_Subject])
         except NotDecoded:
-            return "", 0
-        return (named[0].subject, named[0].version) if named else ("", 0)
+            return []
 
-    async def _answer(self, path: str, form: type[T]) -> T:
-        """Return a decoded answer.
+    async def _by_apicurios_id(self, key: SchemaKey) -> Schema:
+        """Return a schema by an id of Apicurio's own, which is none of Confluent's API: it may be another's there.
+
+        Raises:
+            NotDecoded: the registry is not Apicurio's, or has none.
+        """
+        before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
+        if not is_apicurio:
+            raise NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
+        own = f"{before}{_APICURIO}"
+        spaces = (GLOBAL_ID, CONTENT_ID) if key.of == APICURIO_ID else (key.of,)
+        texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)
+        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, str)]
+        for problem in texts if not found else ():
+            assert isinstance(problem, BaseException)
+            raise problem
+        of, text = found[0]
+        try:
+            search = f"/search/artifacts?{_ID_NAMES[of]}={key.id}&limit={MOST_REFERENCES}"
+            artifacts = (await self._answer(search, _Artifacts, own)).artifacts
+        except NotDecoded:
+            artifacts = []
+        kind = kind_of(text, None)
+        made = await _made(key._replace(of=of), SchemaText(kind, text), [_Subject(each.id, 0) for each in artifacts])
+        if len({text for _, text in found}) == 1:
+            return made
+        return replace(made, doubt=f"it may be {CONTENT_ID} {key.id}, which is another schema: payloads do not say")
+
+    async def _by_own_api(self, number: int, of: str, own: str) -> str:
+        text = _text_of(await self._got(f"/ids/{_ID_NAMES[of]}s/{number}", own))
+        if await self._answer(f"/ids/{_ID_NAMES[of]}s/{number}/references", list[_ApicuriosReference], own):
+            raise NotDecoded("it refers to other schemas, which are not asked for by Apicurio's own API")
+        return text
+
+    async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
+        """Return a decoded answer. api: the path before it, None for the configured one.
 
         Raises:
             NotDecoded: there is none, or another one.
         """
+        try:
+            return msgspec.json.decode(await self._got(path, api), type=form)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
+
+    async def _got(self, path: str, api: str | None = None) -> bytes:
+        """Return the body of an answer. Raises NotDecoded: there is none."""
+        path = quote(self._settings.path if api is None else api) + path
         self._slots = self._slots or asyncio.Semaphore(AT_ONCE)
         async with self._slots:
             status, body = await self._get(path)
         if status != 200:
             raise NotDecoded(f"the registry answers {status}{_said(body)}")
-        try:
-            return msgspec.json.decode(body, type=form)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
+        return body
 
     async def _get(self, path: str) -> tuple[int, bytes]:
         """Return status and body of one answer.
@@ -239,7 +326,7 @@ class SchemaRegistry:
             login = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
         host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
         return (
-            f"GET {quote(settings.path)}{path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
+            f"GET {path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
             "Accept: application/vnd.schemaregistry.v1+json, application/json\r\nAccept-Encoding: identity\r\n"
             "User-Agent: kac\r\nConnection: close\r\n\r\n"
         ).encode("ascii")
@@ -276,33 +363,57 @@ def kind_of(text: str, told: str | None) -> str:
     return AVRO
 
 
-def decoder_of(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
-    """Return what decodes payloads of a schema as JSON. Blocks: Protobuf's compiler runs.
+def decoder_of(schema: SchemaText) -> Callable[..., bytes]:
+    """Return what decodes payloads of a schema as JSON: a function of payload, indexes, and what may be spent. Blocks:
+    Protobuf's compiler runs, and the process that decodes.
 
     Raises:
         NotDecoded: it can't be used; what to install where a package is missing.
     """
     match schema.kind:
         case "AVRO":
-            from console.wire.avro import avro_decoder
+            from console.wire.avro import MISSING
 
-            return avro_decoder(schema)
+            if find_spec("fastavro") is None:
+                raise NotDecoded(MISSING)
+            return decoding_process().decoder(schema)
         case "PROTOBUF":
             from console.admin.protobuf_compiler import MAIN, compiled
-            from console.wire.protobuf import protobuf_decoder
 
-            return protobuf_decoder(compiled(schema), MAIN)
+            return decoding_process().decoder(schema, compiled(schema), MAIN)
         case "JSON":
             return _as_it_is
         case other:
             raise NotDecoded(f"its schema is {other[:40]}: {AVRO}, {PROTOBUF} and {JSON_SCHEMA} are known")
 
 
-def _as_it_is(payload: bytes, _indexes: bytes | None) -> bytes:
+async def _made(key: SchemaKey, text: SchemaText, named: Sequence[_Subject]) -> Schema:
+    """Return a schema that decodes. Raises NotDecoded: it can't be used."""
+    decode = await asyncio.to_thread(decoder_of, text)
+    name, aliases = "", NO_ALIASES
+    if text.kind == AVRO:
+        from console.wire.avro import names_of
+
+        name, aliases = await asyncio.to_thread(names_of, text)
+    subject, version = (named[0].subject, named[0].version) if named else ("", 0)
+    subjects = tuple(dict.fromkeys(each.subject for each in named))
+    return Schema(key, text.kind, decode, subject, version, WEIGHT * text.size, subjects, name, aliases)
+
+
+def _text_of(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise NotDecoded("the registry answers with what is no text") from None
+
+
+def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: Allowance | None = None) -> bytes:
     try:
         msgspec.json.decode(payload)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise NotDecoded("its schema is of JSON, and it is not JSON") from None
+    if allowance is not None:
+        allowance.bytes -= len(payload)
     return payload
 
 
@@ -376,10 +487,6 @@ def _header_safe(token: str) -> str:
     if not text.isascii() or not text.isprintable() or " " in text:
         raise NotDecoded("the registry is not asked: its token has characters that no token has")
     return text
-
-
-def _dashed(guid: str) -> str:
-    return "-".join((guid[:8], guid[8:12], guid[12:16], guid[16:20], guid[20:]))
 
 
 def _said(body: bytes) -> str:

@@ -10,7 +10,7 @@ from console.language.verbs.records import Records
 from console.model.record_masks import MaskPath
 from console.model.records import RecordsRead
 from console.model.snapshot import ReadFailure
-from console.present.records import RECORDS, record_data, record_notes, record_rows, summary
+from console.present.records import RECORDS, decoding_notes, record_data, record_notes, record_rows, summary
 
 
 def records_result(statement: Records, read: RecordsRead, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Table:
@@ -18,7 +18,7 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool, field
     context that are masked."""
     filtered = bool(statement.text or statement.key or statement.json)
     rows = record_rows(read, statement.form, masked=masked)
-    notes = [summary(read, filtered=filtered), *record_notes(read)]
+    notes = [summary(read, filtered=filtered), *record_notes(read), *([] if masked else decoding_notes(read))]
     if masked and rows:
         notes.append("contents are hidden in this context: --reveal shows them")
     if fields and rows:

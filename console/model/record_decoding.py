@@ -2,110 +2,147 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from console.model.record_masks import MaskPath, hidden, without_masked
+from console.model.record_filter import decoded_json
+from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Header, Record
-from console.model.schemas import KEY_HEADER, VALUE_HEADER, NotDecoded, Schema, SchemaKey, framed
+from console.model.schemas import (
+    AVRO,
+    GLUE,
+    KEY_HEADER,
+    VALUE_HEADER,
+    Allowance,
+    Framed,
+    NotDecoded,
+    Schema,
+    SchemaKey,
+    framed,
+)
 
 LARGEST_PAYLOAD = 1 << 20
 """Bytes of a key or a value that are decoded by a schema."""
-MOST_MADE = 64 << 20
-"""Bytes of JSON that are made of the records of one answer."""
 
 
-class RecordDecoder(ABC):
-    """Makes records readable, and hides what a context masks: what it returns is all that may be shown of them."""
+class RecordDecoder:
+    """Makes records readable, and hides what a context masks: what it returns is all that may be shown of them.
 
-    @abstractmethod
-    def readable(self, record: Record) -> Record:
-        """Return a record with key, value and headers as they may be shown, by what is known now.
+    It decodes what names a schema of a registry, and leaves other contents as they were sent but for masked fields.
 
-        Called in any thread; nothing is waited for.
-        """
-
-    @abstractmethod
-    def missing(self, record: Record) -> Iterable[SchemaKey]:
-        """Return the schemas that would make more of a record readable, and have to be asked for first."""
-
-
-class PlainDecoder(RecordDecoder):
-    """Leaves contents as they were sent, but for masked fields of JSON."""
-
-    def __init__(self, mask: Sequence[MaskPath]) -> None:
-        self._mask = mask
-
-    def readable(self, record: Record) -> Record:
-        """Return a record with masked fields replaced."""
-        if not self._mask:
-            return record
-        return replace(
-            record,
-            key=without_masked(record.key, self._mask),
-            value=without_masked(record.value, self._mask),
-            headers=tuple((name, without_masked(value, self._mask)) for name, value in record.headers),
-        )
-
-    def missing(self, _record: Record) -> Iterable[SchemaKey]:
-        """Return nothing."""
-        return ()
-
-
-class SchemaDecoder(RecordDecoder):
-    """Decodes what names a schema of a registry.
-
-    known: a schema, why there is none, or None where it has to be asked for.
+    known: a schema, why there is none, or None where it has to be asked for; None in a context without a registry.
     """
 
-    def __init__(self, mask: Sequence[MaskPath], known: Callable[[SchemaKey], Schema | str | None]) -> None:
+    def __init__(
+        self, mask: Sequence[MaskPath], known: Callable[[SchemaKey], Schema | str | None] | None = None
+    ) -> None:
         self._mask = mask
-        self._plain = PlainDecoder(mask)
         self._known = known
 
-    def readable(self, record: Record) -> Record:
-        """Return a record with key and value as JSON where their schemas are known, and masked fields replaced."""
-        plain = self._plain.readable(record)
-        key, key_encoding = self._part(record.key, record.headers, KEY_HEADER)
-        value, value_encoding = self._part(record.value, record.headers, VALUE_HEADER)
-        if key_encoding is None and value_encoding is None:
-            return plain
+    def readable(self, record: Record, allowance: Allowance) -> Record:
+        """Return a record with key, value and headers as they may be shown, by what is known now.
+
+        Called in any thread but a loop's; no registry is waited for.
+
+        Args:
+            record: as it was sent.
+            allowance: what the records of the answer may still take. What it has no room for is not decoded.
+        """
+        key, key_encoding = self._part(record, record.key, KEY_HEADER, allowance)
+        value, value_encoding = self._part(record, record.value, VALUE_HEADER, allowance)
+        if not self._mask and key_encoding is None and value_encoding is None:
+            return record
+        headers = record.headers
+        if self._mask:
+            headers = tuple((name, without_masked(value, self._mask)) for name, value in headers)
         return replace(
-            plain,
-            key=plain.key if key_encoding is None else key,
-            value=plain.value if value_encoding is None else value,
-            key_encoding=key_encoding,
-            value_encoding=value_encoding,
+            record, key=key, value=value, headers=headers, key_encoding=key_encoding, value_encoding=value_encoding
         )
 
     def missing(self, record: Record) -> Iterable[SchemaKey]:
         """Return the schemas that key and value name and that are not known."""
         for data, header in ((record.key, KEY_HEADER), (record.value, VALUE_HEADER)):
-            named = framed(data, record.headers, header)
-            if named is not None and self._known(named.key) is None:
+            named = self._framed(record, data, header)
+            if named is not None and self._known is not None and self._known(named.key) is None:
                 yield named.key
 
+    def _framed(self, record: Record, data: bytes | None, header: bytes) -> Framed | None:
+        """Return what of a key or a value names a schema; the topic's newest one for bytes that name none."""
+        named = framed(data, record.headers, header)
+        if named is not None or not data or self._known is None or not is_binary(data):
+            return named
+        part = "key" if header == KEY_HEADER else "value"
+        return Framed(SchemaKey(subject=f"{record.topic}-{part}"), data)
+
     def _part(
-        self, data: bytes | None, headers: tuple[Header, ...], header: bytes
+        self, record: Record, data: bytes | None, header: bytes, allowance: Allowance
     ) -> tuple[bytes | None, Encoding | None]:
         """Return a key or a value as it may be shown, and what its schema made of it."""
-        named = framed(data, headers, header)
+        named = self._framed(record, data, header)
         if named is None or data is None:
-            return data, None
+            return without_masked(data, self._mask), None
+        if self._known is None:
+            return self._without_registry(named, data)
         schema = self._known(named.key)
+        is_bare = bool(named.key.subject) and not named.key.of
+        if is_bare and not isinstance(schema, Schema):
+            return without_masked(data, self._mask), None  # nothing says that there is a schema
         if isinstance(schema, Schema):
             try:
-                if len(named.payload) > LARGEST_PAYLOAD:
-                    raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
-                made = schema.decode(named.payload, named.indexes)
-                form = schema.kind.lower()
+                made = self._made(schema, named, is_bare=is_bare, allowance=allowance)
                 sent = None if self._mask else data
-                return without_masked(made, self._mask), Encoding(form, str(schema), len(data), sent=sent)
+                shown = without_masked(made, self._mask, schema.aliases)
+                note = _note(schema, record.topic, is_bare=is_bare)
+                return shown, Encoding(schema.kind.lower(), str(schema), len(data), sent=sent, note=note)
             except NotDecoded as problem:
-                why = str(problem)
+                why = f"it names no schema, and this is the topic's newest: {problem}" if is_bare else str(problem)
         else:
             why = schema or "its schema is asked for"
         name = str(schema if isinstance(schema, Schema) else named.key)
-        return (hidden(data) if self._mask else data), Encoding("", name, len(data), why)
+        return self._as_sent(data), Encoding("", name, len(data), why)
+
+    def _as_sent(self, data: bytes) -> bytes | None:
+        """Return what of contents may be shown that their schema did not decode."""
+        return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
+
+    def _without_registry(self, named: Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
+        in_front = named.payload is not data
+        if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
+            # Readable as it is; or as long as a number of Java's own serializer, which begins with a zero, too.
+            return self._as_sent(data), None
+        asked = "no Glue registry is asked" if named.key.of == GLUE else "the context has no schema registry"
+        name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
+        return self._as_sent(data), Encoding("", "", len(data), f"it names a schema, {name}, and {asked}")
+
+    def _made(self, schema: Schema, named: Framed, *, is_bare: bool, allowance: Allowance) -> bytes:
+        if is_bare and self._mask:
+            # Another schema's field could stand in the place of a masked one.
+            raise NotDecoded("fields are masked here, so it is not guessed at")
+        if is_bare and (schema.kind != AVRO or not schema.name):
+            raise NotDecoded(f"a schema of {schema.kind} says too little of bytes to know them by it")
+        if len(named.payload) > LARGEST_PAYLOAD:
+            raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
+        return schema.decode(named.payload, named.indexes, allowance)
+
+
+def _is_document(data: bytes) -> bool:
+    try:
+        return isinstance(decoded_json(data), dict | list)
+    except ValueError:
+        return False
+
+
+_NUMBER = 8
+"""Bytes of a long number of Java's."""
+_MOST_LIKELY = 1 << 24
+"""Registries count their ids from 1 on: without one to ask, a higher number is no reason to see an id in it."""
+
+
+def _note(schema: Schema, topic: str, *, is_bare: bool) -> str:
+    """Return what is to be known of a schema that decoded a record of a topic, ``""`` for nothing."""
+    if is_bare:
+        return "it names no schema: decoded by the newest of the topic's subject"
+    if schema.doubt or schema.is_of(topic):
+        return schema.doubt
+    return f"its schema belongs to no subject of this topic: it is registered under {', '.join(schema.subjects[:3])}"

@@ -1,16 +1,18 @@
 """Fields of records that a context hides: paths, and what is left of a key, a value or a header. Pure.
 
 A path is as in `console.model.record_filter`, and ``**`` stands for any number of members and elements, none too:
-``$.card``, ``$.items[*].price``, ``$.**.email``. What can't be looked through for a path is hidden as a whole: a
-binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
+``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is looked through as the document that it holds,
+and the list of pairs that a map is for some serializers as a map. What can't be looked through for a path is hidden as a
+whole: a binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -18,7 +20,12 @@ from msgspec import Struct
 
 from console.model.record_filter import ANY, STEP, Anything, decoded_json, step_of
 
+Aliases = Mapping[str, frozenset[str]]
+"""A field's name -> other names that a schema has for it: by each of them it is masked."""
+NO_ALIASES: Aliases = MappingProxyType({})
 _BINARY = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+MOST_TEXTS = 8
+"""Documents in texts of documents; what has more is hidden."""
 MASKED = "••••"
 """In place of a masked field, whatever its type."""
 
@@ -64,40 +71,54 @@ def mask_path(text: str) -> MaskPath:
     return MaskPath(tuple(steps), text)
 
 
-def without_masked(data: bytes | None, paths: Sequence[MaskPath]) -> bytes | None:
+def is_binary(data: bytes) -> bool:
+    """Return whether contents are no text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return _BINARY.search(data) is not None
+
+
+def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Aliases = NO_ALIASES) -> bytes | None:
     """Return contents with their masked fields replaced.
+
+    Args:
+        data: a key, a value or a header.
+        paths: of the fields.
+        aliases: other names of fields, by the schema of the contents.
 
     Returns:
         JSON that is written again, so that nothing is left of a member that is there twice; a text that can hold no
         masked field as it is; a text about the size of everything else.
     """
-    if not data or not paths or _names_none(data, paths):
+    last = [path.steps[-1] for path in paths]
+    if not data or not paths or (not aliases and _names_none(data, last)):
         return data
     try:
         document = decoded_json(data)
-        if isinstance(document, dict | list):
-            return msgspec.json.encode(masked(document, paths))
+        if isinstance(document, dict | list | str):
+            return msgspec.json.encode(masked(document, paths, aliases))
     except (ValueError, RecursionError):
         pass
-    return hidden(data) if _may_hold_a_field(data, paths) else data
+    return hidden(data) if _may_hold_a_field(data, last) else data
 
 
-def _names_none(data: bytes, paths: Sequence[MaskPath]) -> bool:
-    """Return whether a text has no masked field's name in it, which is most quickly found out."""
-    last = [path.steps[-1] for path in paths]
+def _names_none(data: bytes, last: Iterable[object]) -> bool:
+    """Return whether a text has no masked field's name in it, which is most quickly found out. last: of paths."""
     if b"\\" in data or not data.isascii() or _BINARY.search(data) is not None:
         return False
     text = data.lower()
     return all(isinstance(name, str) and name.lower().encode() not in text for name in last)
 
 
-def masked(document: Any, paths: Iterable[MaskPath]) -> Any:
+def masked(document: Any, paths: Iterable[MaskPath], aliases: Aliases = NO_ALIASES) -> Any:
     """Return a decoded document in which the fields of some paths are `MASKED`.
 
     Raises:
         RecursionError: it is nested too deep.
     """
-    return _masked(document, _reached(path.steps for path in paths))
+    return _masked(document, _reached(path.steps for path in paths), aliases, 0)
 
 
 def hidden(data: bytes) -> bytes:
@@ -105,9 +126,9 @@ def hidden(data: bytes) -> bytes:
     return f"{MASKED} {len(data)} bytes hidden: fields are masked here, and this is no JSON".encode()
 
 
-def _may_hold_a_field(data: bytes, paths: Iterable[MaskPath]) -> bool:
+def _may_hold_a_field(data: bytes, last: Iterable[object]) -> bool:
     """Return whether contents that are no JSON may have a masked field in some encoding: binary, broken JSON, a text
-    that gives one by its name.
+    that gives one by its name. last: of the paths.
     """
     try:
         text = data.decode()
@@ -115,8 +136,7 @@ def _may_hold_a_field(data: bytes, paths: Iterable[MaskPath]) -> bool:
         return True
     if "{" in text or text.lstrip("\ufeff \t\r\n").startswith("[") or _BINARY.search(data) is not None:
         return True
-    names = {path.steps[-1] for path in paths}
-    return any(isinstance(name, str) and _given(name).search(text) is not None for name in names)
+    return any(isinstance(name, str) and _given(name).search(text) is not None for name in set(last))
 
 
 @cache
@@ -137,26 +157,61 @@ def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
     return frozenset(found)
 
 
-def _masked(document: Any, states: frozenset[Steps]) -> Any:
+def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
+    """Return a part of a document. texts: how many texts of documents it is in."""
     if () in states:
         return MASKED
     if not states:
         return document
     if isinstance(document, dict):
-        return {key: _masked(each, _after(states, key, 0)) for key, each in document.items()}
+        return {key: _masked(each, _after(states, key, 0, aliases), aliases, texts) for key, each in document.items()}
     if isinstance(document, list):
         count = len(document)
-        return [_masked(each, _after(states, place, count)) for place, each in enumerate(document)]
-    return document
+        return [_element(each, states, (place, count), aliases, texts) for place, each in enumerate(document)]
+    return _masked_text(document, states, aliases, texts) if isinstance(document, str) else document
 
 
-def _after(states: frozenset[Steps], place: str | int, count: int) -> frozenset[Steps]:
+_PAIR = {"key", "value"}
+
+
+def _element(element: Any, states: frozenset[Steps], place: tuple[int, int], aliases: Aliases, texts: int) -> Any:
+    """Return an element of a list; of a pair of key and value, as Connect writes a map, the value by its key, too."""
+    left = _after(states, *place, aliases)
+    if () in left or not isinstance(element, dict) or element.keys() != _PAIR:
+        return _masked(element, left, aliases, texts)
+    key, value = element["key"], element["value"]
+    of_value = _after(left, "value", 0, aliases) | _after(states, str(key), 0, aliases)
+    return {
+        "key": _masked(key, _after(left, "key", 0, aliases), aliases, texts),
+        "value": _masked(value, of_value, aliases, texts),
+    }
+
+
+def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: int) -> str:
+    """Return a text of a document: JSON in it is written again, what may hold a field in another form is hidden."""
+    data, last = text.encode(), [state[-1] for state in states]
+    if not aliases and _names_none(data, last):
+        return text
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"'):
+        if texts >= MOST_TEXTS:
+            return MASKED
+        try:
+            document = decoded_json(data)
+        except ValueError:
+            pass
+        else:
+            return msgspec.json.encode(_masked(document, states, aliases, texts + 1)).decode()
+    return MASKED if _may_hold_a_field(data, last) else text
+
+
+def _after(states: frozenset[Steps], place: str | int, count: int, aliases: Aliases) -> frozenset[Steps]:
     """Return what is left of the steps behind a member, or an element of `count`."""
+    names = aliases.get(place, frozenset()) if isinstance(place, str) else frozenset()
     left: list[Steps] = []
     for state in states:
         step = state[0]
         if step is DEEP:
             left.append(state)
-        elif step is ANY or step == place or (isinstance(place, int) and step == place - count):
+        elif step is ANY or step == place or step in names or (isinstance(place, int) and step == place - count):
             left.append(state[1:])
     return _reached(left)

@@ -49,7 +49,8 @@ class Encoding(Struct, frozen=True):
     """What a schema of a registry made of a key or a value.
 
     form: ``avro``, ``protobuf`` or ``json``; ``""`` where it is not decoded. schema: its subject, version and id. why:
-    why it is not decoded. size: bytes as they were sent; sent: these bytes, None where they may not be shown.
+    why it is not decoded. size: bytes as they were sent; sent: these bytes, None where they may not be shown. note:
+    what is to be known of the schema although it decodes.
     """
 
     form: str
@@ -57,6 +58,7 @@ class Encoding(Struct, frozen=True):
     size: int
     why: str = ""
     sent: bytes | None = None
+    note: str = ""
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):

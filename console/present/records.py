@@ -281,7 +281,9 @@ def _part_text(data: bytes | None, encoding: Encoding | None, row: RecordRow) ->
         return "null"
     text = in_a_line(as_sent(data, encoding, row.form), row.form)
     # Which schema it lacks stands first: of the bytes there are more than fit.
-    return f"({encoding.schema.rpartition(', ')[2]}) {text}" if encoding is not None and encoding.why else text
+    if encoding is None or not encoding.why or not encoding.schema:
+        return text
+    return f"({encoding.schema.rpartition(', ')[2]}) {text}"
 
 
 def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
@@ -290,12 +292,47 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 def undecoded(row: RecordRow) -> str:
     """Return why the value or the key of a record is not decoded by its schema, ``""`` if it is or has none."""
-    if isinstance(row.item, Undecodable):
-        return ""
-    for name, encoding in (("value", row.item.value_encoding), ("key", row.item.key_encoding)):
-        if encoding is not None and encoding.why:
-            return clean(f"{name}, schema {encoding.schema}: {encoding.why}", IN_A_CELL)
-    return ""
+    return next((text for _, text in _remarks(row.item) if text), "")
+
+
+def odd_schema(row: RecordRow) -> str:
+    """Return what is to be known of the schema that decoded a value or a key, ``""`` for nothing."""
+    return next((text for text, _ in _remarks(row.item) if text), "")
+
+
+def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
+    """Yield of value and key what is to be known of the schema that decoded it, and why it is not decoded."""
+    if isinstance(item, Undecodable):
+        return
+    for name, encoding in (("value", item.value_encoding), ("key", item.key_encoding)):
+        if encoding is not None:
+            of = f"{name}, schema {encoding.schema}" if encoding.schema else name
+            note, why = (clean(f"{of}: {text}", IN_A_CELL) if text else "" for text in (encoding.note, encoding.why))
+            yield note, why
+
+
+MOST_REASONS = 8
+"""Reasons that an answer has in lines of their own."""
+
+
+def decoding_notes(read: RecordsRead) -> list[str]:
+    """Return why keys and values are not decoded, and what is to be known of schemas, each with the records that it is
+    about."""
+    found: dict[str, list[Record]] = {}
+    for record in read.records:
+        for note, why in _remarks(record):
+            for text in (f"not decoded: {why}" if why else "", note):
+                if text:
+                    found.setdefault(text, []).append(record)
+    made = []
+    for text, records in list(found.items())[:MOST_REASONS]:
+        first = records[0]
+        where = f"partition {first.partition} offset {first.offset}"
+        more = f" and {plural(len(records) - 1, 'more record')}" if len(records) > 1 else ""
+        made.append(f"{where}{more}: {text}")
+    if len(found) > MOST_REASONS:
+        made.append(f"{len(found) - MOST_REASONS} more reasons why records are not decoded: --output json has all")
+    return made
 
 
 def _value_cell(row: RecordRow) -> Cell:
@@ -397,8 +434,10 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
         size = "null" if data is None else f"{plural(count, 'byte')}, {part_kind(data, encoding)}"
         lines += [[], [(name, "header"), (f"  {size}", "muted")]]
         if encoding is not None:
-            lines.append([("  schema ", "muted"), (clean(encoding.schema, room), "")])
+            if encoding.schema:
+                lines.append([("  schema ", "muted"), (clean(encoding.schema, room), "")])
             lines += [[(f"  {line}", "failed")] for line in _wrapped(encoding.why, room - 2) if line]
+            lines += [[(f"  {line}", "pending")] for line in _wrapped(encoding.note, room - 2) if line]
         part = data if data is None else as_sent(data, encoding, row.form)
         shown = [_size_text(data, encoding)] if row.masked else in_lines(part, row.form, room - 2)
         lines += [[(f"  {line}", "")] for line in shown]
@@ -452,8 +491,10 @@ def stopped_text(read: RecordsRead) -> str:
             return f"stopped after {read.bytes / 2**20:.1f} MiB (the limit is {MOST_BYTES >> 20})"
         case "time":
             return f"stopped after {MOST_SECONDS:g} s"
-        case _:
+        case "":
             return ""
+        case why:
+            return f"stopped after {plural(read.scanned_records, 'record')}: {why}; m or a later offset looks further"
 
 
 def record_notes(read: RecordsRead) -> list[str]:
@@ -509,7 +550,9 @@ def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding |
         why = {f"{name}_error": encoding.why} if encoding.why else {}
         size = {f"{name}_bytes": encoding.size} if row.masked else {}
         form = {f"{name}_encoding": encoding.form} if encoding.form else {}
-        return {**made, **size, **form, f"{name}_schema": encoding.schema, **why}
+        schema = {f"{name}_schema": encoding.schema} if encoding.schema else {}
+        note = {f"{name}_note": encoding.note} if encoding.note else {}
+        return {**made, **size, **form, **schema, **why, **note}
     if row.masked:
         return {f"{name}_bytes": len(data)}
     if row.form == HEX:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.verbs.records import Records
 from console.model.failure import Failure
-from console.model.record_decoding import MOST_MADE, PlainDecoder, RecordDecoder
+from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.records import (
     First,
@@ -24,6 +24,7 @@ from console.model.records import (
     RecordsRead,
     Start,
 )
+from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
 
@@ -38,7 +39,7 @@ class RecordReader:
         self._client = client
         self._context = context
         self._registry: SchemaRegistry | None = None
-        self._decoder: RecordDecoder = PlainDecoder(context.mask)
+        self._decoder = RecordDecoder(context.mask)
         if context.schemas is not None:
             from console.admin.readable_records import registry_decoder
             from console.admin.schema_registry import SchemaRegistry
@@ -76,9 +77,11 @@ class RecordReader:
 
     async def readable(self, read: RecordsRead) -> RecordsRead:
         """Return what was read as it may be shown, by the schemas that are known now."""
-        if not self._context.mask and self._registry is None:
-            return read
-        return await asyncio.to_thread(_readable, read, self._decoder)
+        allowance = Allowance()
+        try:
+            return await asyncio.to_thread(_readable, read, self._decoder, allowance)
+        finally:
+            allowance.ended = True  # of a look that is given up nothing more is decoded
 
     async def learn(self, read: RecordsRead) -> bool:
         """Ask the registry for the schemas of what was read.
@@ -97,12 +100,14 @@ class RecordReader:
         return bool(missing)
 
 
-def _readable(read: RecordsRead, decoder: RecordDecoder) -> RecordsRead:
+def _readable(read: RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> RecordsRead:
     """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them."""
     kept: list[Record] = []
     size = 0
     for record in read.records:
-        shown = decoder.readable(record)
+        if allowance.ended:
+            break
+        shown = decoder.readable(record, allowance)
         size += sum(len(part or b"") for part in (shown.key, shown.value, *(value for _, value in shown.headers)))
         kept.append(shown)
         if size > MOST_MADE:

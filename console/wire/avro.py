@@ -8,14 +8,16 @@ which nothing else runs. So a payload is walked through first, with bounds on va
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import BytesIO
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
-from console.model.schemas import NotDecoded, SchemaText
+from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MOST_VALUES = 250_000
 """Values of a payload, each null too."""
@@ -28,26 +30,33 @@ _DIGITS = 2_500
 LARGEST_SCHEMA = 20_000
 """Types and fields of a schema with what it refers to."""
 
-_MISSING = "Avro needs a package: pip install 'kafka-admin-console[schemas]'"
+_WHOLE = "kac_whole"
+MISSING = "Avro needs a package: pip install 'kafka-admin-console[schemas]'"
 
 
-def avro_decoder(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
+def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     """Return what decodes payloads of a schema.
 
+    A default is nothing that a payload is read by, so that one which does not fit its type is no reason to refuse it.
+
     Returns:
-        A function of a payload, and of indexes that Avro has no use for: JSON, in which bytes are base64, decimals and
-        NaN and infinities are texts.
+        A function of a payload, of indexes that Avro has no use for, and of what may be spent: JSON, in which bytes are
+        base64, decimals and NaN and infinities are texts.
 
     Raises:
         NotDecoded: it is no schema of Avro, too large, too deep, or the extra is missing.
     """
     try:
+        import fastavro.read
         import fastavro.schema
     except ImportError:
-        raise NotDecoded(_MISSING) from None
+        raise NotDecoded(MISSING) from None
+    fastavro.read.LOGICAL_READERS.update(_OWN_LOGICAL)
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:
         raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    # A union or a lone name would be parsed again for each payload: the one field of a record has the same bytes.
+    documents[-1] = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": documents[-1]}]}
     named: dict[str, Any] = {}
     try:
         parsed = [fastavro.schema.parse_schema(_exact(each), named_schemas=named) for each in documents][-1]
@@ -58,19 +67,81 @@ def avro_decoder(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
     return partial(_decoded, parsed, bare, named)
 
 
-def _decoded(parsed: Any, bare: Any, named: Mapping[str, Any], payload: bytes, _indexes: bytes | None = None) -> bytes:
+def _decoded(
+    parsed: Any,
+    bare: Any,
+    named: Mapping[str, Any],
+    payload: bytes,
+    _indexes: bytes | None = None,
+    allowance: Allowance | None = None,
+) -> bytes:
     import fastavro
 
-    walk = _Walk(payload, named)
-    walk.through(parsed)
+    walk = _Walk(payload, named, allowance or Allowance())
+    walk.through(parsed["fields"][0]["type"])
     for schema in (bare,) if walk.has_large_decimal else (parsed, bare):
         try:
             document = fastavro.schemaless_reader(BytesIO(payload), schema, None)
-            return msgspec.json.encode(_plain(document))
+            return msgspec.json.encode(_plain(document[_WHOLE]))
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
             # A date of the year 10,000 is a number, whatever its schema calls it.
             problem = error
     raise NotDecoded(f"{type(problem).__name__} {problem}")
+
+
+def _nanos(value: int, *_: Any, zone: str = "Z") -> str:
+    """Return a time in nanoseconds since 1970 as a text with all its digits."""
+    seconds, nanos = divmod(value, 10**9)
+    text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    return f"{text}.{nanos:09d}{zone}" if nanos else f"{text}{zone}"
+
+
+def _uuid(data: bytes, *_: Any) -> UUID | bytes:
+    return UUID(bytes=data) if len(data) == 16 else data
+
+
+def _duration(data: bytes, *_: Any) -> str | bytes:
+    """Return months, days and milliseconds as ISO 8601 writes a duration."""
+    if len(data) != 12:
+        return data
+    months, days, millis = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
+    return f"P{months}M{days}DT{millis // 1000}.{millis % 1000:03d}S"
+
+
+_OWN_LOGICAL = {
+    "long-timestamp-nanos": _nanos,
+    "long-local-timestamp-nanos": partial(_nanos, zone=""),
+    "fixed-uuid": _uuid,
+    "fixed-duration": _duration,
+}
+"""What fastavro leaves as a number or as bytes."""
+
+
+def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
+    """Return a schema's full name, ``""`` for none, and field -> its aliases, of it and of what it refers to."""
+    found: dict[str, frozenset[str]] = {}
+    documents = [_document(each.text) for each in (*schema.references, schema)]
+    if sum(map(_size, documents)) > LARGEST_SCHEMA:
+        raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    for each in documents:
+        for field in _fields(each):
+            name, aliases = field.get("name"), field.get("aliases")
+            if isinstance(name, str) and isinstance(aliases, list):
+                found[name] = found.get(name, frozenset()) | {alias for alias in aliases if isinstance(alias, str)}
+    whole = documents[-1] if isinstance(documents[-1], dict) else {}
+    name, space = str(whole.get("name", "")), whole.get("namespace")
+    return (f"{space}.{name}" if space and "." not in name else name), found
+
+
+def _fields(document: Any) -> Iterator[dict[str, Any]]:
+    """Yield the fields of all records of a schema."""
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    if isinstance(document, dict) and isinstance(document.get("fields"), list):
+        yield from (each for each in document["fields"] if isinstance(each, dict))
+    for each in inner:
+        yield from _fields(each)
 
 
 def _document(text: str) -> Any:
@@ -97,17 +168,17 @@ def _is_decimal(schema: Any) -> bool:
 
 
 def _exact(document: Any) -> Any:
-    """Return a schema whose decimals in bytes are read as they were sent."""
+    """Return a schema without defaults, whose decimals in bytes are read as they were sent."""
     if isinstance(document, dict):
-        made = {name: _exact(each) for name, each in document.items()}
+        made = {name: _exact(each) for name, each in document.items() if name != "default"}
         return {**made, "precision": _DIGITS} if _is_decimal(made) and made.get("type") == "bytes" else made
     return [_exact(each) for each in document] if isinstance(document, list) else document
 
 
 def _bare(document: Any) -> Any:
-    """Return a schema without what its numbers and bytes stand for."""
+    """Return a schema without defaults, and without what its numbers and bytes stand for."""
     if isinstance(document, dict):
-        return {name: _bare(each) for name, each in document.items() if name != "logicalType"}
+        return {name: _bare(each) for name, each in document.items() if name not in ("logicalType", "default")}
     return [_bare(each) for each in document] if isinstance(document, list) else document
 
 
@@ -125,10 +196,11 @@ def _plain(value: Any) -> Any:
 class _Walk:
     """One payload that is walked through, without a value being made."""
 
-    def __init__(self, payload: bytes, named: Mapping[str, Any]) -> None:
+    def __init__(self, payload: bytes, named: Mapping[str, Any], allowance: Allowance) -> None:
         self._payload = payload
         self._named = named
         self._at = 0
+        self._allowance = allowance
         self._left = MOST_VALUES
         self.has_large_decimal = False
 
@@ -147,8 +219,11 @@ class _Walk:
 
     def _value(self, schema: Any, depth: int) -> None:
         self._left -= 1
+        self._allowance.values -= 1
         if self._left < 0:
             raise NotDecoded(f"it claims more than {MOST_VALUES:,} values")
+        if self._allowance.values < 0:
+            raise self._allowance.refusal()
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
         if isinstance(schema, list):

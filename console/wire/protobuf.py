@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from console.model.schemas import NotDecoded
+from console.model.schemas import Allowance, NotDecoded
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -31,7 +32,7 @@ _WRAPPERS = frozenset(
 """Google's types with a form of their own in JSON, beside ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
 
 
-def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | None], bytes]:
+def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
     """Return what decodes messages of a schema.
 
     Args:
@@ -39,8 +40,8 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | 
         main: the name of the file that the schema itself is.
 
     Returns:
-        A function of a payload, and of the indexes of its message where they do not stand before it: JSON with the
-        fields' own names, in which bytes are base64 and 64-bit numbers are numbers.
+        A function of a payload, of the indexes of its message where they do not stand before it, and of what may be
+        spent: JSON with the fields' own names, in which bytes are base64 and 64-bit numbers are numbers.
 
     Raises:
         NotDecoded: they describe nothing, or the extra is missing.
@@ -58,9 +59,14 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | 
     except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
         raise NotDecoded(f"it is no schema of Protobuf: {error}") from None
 
-    def message_of(indexes: Sequence[int]) -> Any:
-        """Return the class of the message at a path: an index into the file, then one into each message around it."""
+    def message_of(indexes: Sequence[int] | str) -> Any:
+        """Return the class of the message of a name, or at a path: an index into the file, then one into each message
+        around it."""
         inner, names = list(root.message_type), [root.package] if root.package else []
+        if isinstance(indexes, str):
+            indexes = [place for place, each in enumerate(inner) if each.name == indexes.rpartition(".")[2]][:1]
+            if not indexes:
+                raise NotDecoded("its schema has no message of that name")
         for index in indexes:
             if index >= len(inner):
                 raise NotDecoded(f"its schema has no message {'.'.join(map(str, indexes))}")
@@ -72,22 +78,60 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | 
     return partial(_decoded, message_of)
 
 
-def _decoded(message_of: Callable[[Sequence[int]], Any], payload: bytes, indexes: bytes | None = None) -> bytes:
-    path, rest = message_indexes(payload if indexes is None else indexes)
+def _decoded(
+    message_of: Callable[[Sequence[int] | str], Any],
+    payload: bytes,
+    indexes: bytes | None = None,
+    allowance: Allowance | None = None,
+) -> bytes:
+    problem: NotDecoded | None = None
+    for path, rest in _readings(payload, indexes):
+        try:
+            if isinstance(path, NotDecoded):
+                raise path
+            message = message_of(path).FromString(rest)
+            break
+        except MemoryError:
+            raise
+        except NotDecoded as error:
+            problem = problem or error
+        except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+            problem = problem or NotDecoded(f"it is no such message: {error}")
+    else:
+        assert problem is not None
+        raise problem
     try:
-        message = message_of(path).FromString(rest if indexes is None else payload)
-    except NotDecoded:
-        raise
-    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
-        raise NotDecoded(f"it is no such message: {error}") from None
-    try:
-        return msgspec.json.encode(_Plain().message(message, 0))
+        return msgspec.json.encode(_Plain(allowance or Allowance()).message(message, 0))
     except (AttributeError, KeyError, TypeError, ValueError):
         # A schema may define types of its own by Google's names.
         raise NotDecoded("a type in its schema is called as one of Google's, and has other fields") from None
 
 
-def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
+_NAME = re.compile(rb"[A-Za-z_][\w.]{0,200}", re.ASCII)
+
+
+def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[int] | str | NotDecoded, bytes]]:
+    """Yield what names a message, and the message, the likeliest first.
+
+    By Confluent's format it is indexes in zigzag; by older serializers for Python and .NET the same without zigzag; by
+    Apicurio's a message ``Ref`` with its length before it. All stand before the message, or in a header, where
+    Apicurio's has the name alone.
+    """
+    data = payload if header is None else header
+    if header is not None and _NAME.fullmatch(header):
+        yield header.decode(), payload
+        return
+    if len(data) > 3 and data[1] == 0x0A and data[2] == data[0] - 2 and _NAME.fullmatch(data[3 : data[0] + 1]):
+        yield data[3 : data[0] + 1].decode(), data[data[0] + 1 :] if header is None else payload
+    for zigzag in (True, False):
+        try:
+            path, rest = message_indexes(data, zigzag=zigzag)
+            yield path, rest if header is None else payload
+        except NotDecoded as problem:
+            yield problem, b""
+
+
+def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...], bytes]:
     """Return the indexes at the beginning of some bytes, and what follows them.
 
     Raises:
@@ -103,7 +147,7 @@ def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
             at += 1
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return (found >> 1) ^ -(found & 1)
+                return (found >> 1) ^ -(found & 1) if zigzag else found
             shift += 7
         raise NotDecoded("the indexes of its message are cut short")
 
@@ -120,7 +164,8 @@ def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
 class _Plain:
     """One message that is turned into what JSON can have."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
         self._left = MOST_VALUES
 
     def message(self, message: Message, depth: int) -> Any:
@@ -175,8 +220,11 @@ class _Plain:
 
     def _count(self) -> None:
         self._left -= 1
+        self._allowance.values -= 1
         if self._left < 0:
             raise NotDecoded(f"it has more than {MOST_VALUES:,} values")
+        if self._allowance.values < 0:
+            raise self._allowance.refusal()
 
     def _field(self, field: Any, value: Any, depth: int) -> Any:
         if not field.is_repeated:

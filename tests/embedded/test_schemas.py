@@ -18,14 +18,17 @@ from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
+from console.admin.readable_records import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
 from console.admin.settings import ConnectionSettings, RegistrySettings, Store, TlsSettings
 from console.answers.results import Printer
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
+from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
-from console.model.schemas import SchemaKey
+from console.model.records import BatchFacts, Record
+from console.model.schemas import Allowance, SchemaKey
 from console.model.secret import Secret
 from console.session.script_runner import Runner
 from console.session.session import Session
@@ -35,6 +38,7 @@ from tests.support.changing import make_topic
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip
+from tests.support.record_apicurio_payloads import RECORDED
 from tests.support.registry_server import Bad, RegistryServer, registry
 
 pytest.importorskip("fastavro")
@@ -182,6 +186,8 @@ async def test_hex_is_what_was_sent_and_text_says_why(cluster: ThreadedCluster, 
     text = await run(cluster, f"records topic {TOPIC} first 8", "text", schemas=schemas.settings)
     assert '{"id":1,"email":"a@example.org","price":2.5}' in text
     assert "(id 999) 00 00 00 03 e7 01" in text
+    assert "offset 4: not decoded: value, schema id 999: the registry answers 404: Schema not found" in text
+    assert "offset 5: not decoded: value, schema orders-value version 1, id 1: it is cut short" in text
     without = await found(cluster, "first 1")
     assert "value_schema" not in without[0]
 
@@ -229,6 +235,189 @@ async def test_what_others_serializers_write_by_apicurio() -> None:
         assert shaped["value_json"] == {"id": 4, "email": "d@example.org"}
         assert "the registry answers 404: No content with id/hash" in unknown["value_error"]
         assert short["value_error"] == "it is cut short"
+
+
+APICURIO: dict[str, Any] = json.loads(RECORDED.read_text())
+"""What Apicurio's own serializers for Java wrote, and what its registry says of the ids."""
+
+
+@pytest.fixture(scope="module")
+def apicurios() -> Iterator[RegistryServer]:
+    """A registry that answers as Apicurio's did."""
+    with registry() as running:
+        for path, body in APICURIO["answers"].items():
+            running.bad[path.partition("?")[0]] = Bad(body=body.encode())
+        yield running
+
+
+def as_record(payload: dict[str, Any], topic: str = TOPIC) -> Record:
+    """A record that others' serializer wrote."""
+    headers = tuple((name.encode(), bytes.fromhex(value)) for name, value in payload["headers"])
+    return Record(topic, 0, 0, -1, None, bytes.fromhex(payload["data"]), headers, BatchFacts(0))
+
+
+async def read_by(settings: RegistrySettings, record: Record, *mask: str) -> Record:
+    """A record as it may be shown, by a registry that is asked for what it names."""
+    of = SchemaRegistry(settings)
+    decoder = registry_decoder(tuple(map(mask_path, mask)), of)
+    await of.look_up(decoder.missing(record))
+    return await asyncio.to_thread(decoder.readable, record, Allowance())
+
+
+@pytest.mark.parametrize("payload", APICURIO["payloads"], ids=lambda payload: payload["name"])
+async def test_what_apicurios_own_serializers_write_is_read(apicurios: RegistryServer, payload: dict[str, Any]) -> None:
+    if payload["name"].endswith("-4-bytes"):
+        return  # Confluent's form, by Confluent's API: the real registry's test has it
+    shown = await read_by(replace(apicurios.settings, path="/apis/ccompat/v7"), as_record(payload))
+    assert shown.value is not None
+    expected = {"id": 7, "email": "a@example.org"} if payload["name"].startswith("avro") else {"id": 7}
+    assert json.loads(shown.value) == expected
+    if payload["name"] != "avro-json":  # a text already, and its header says so
+        assert shown.value_encoding is not None
+        assert "Apicurio" in shown.value_encoding.schema
+        assert not shown.value_encoding.why
+
+
+async def test_an_id_of_apicurios_is_never_asked_for_as_confluents(schemas: RegistryServer) -> None:
+    """By that API the same number is another schema's."""
+    before = len(schemas.asked)
+    (payload,) = (each for each in APICURIO["payloads"] if each["name"] == "avro-global")
+    shown = await read_by(schemas.settings, as_record(payload))
+    assert shown.value_encoding is not None
+    assert shown.value_encoding.schema == "Apicurio id 1"
+    assert "its url would have /apis/ccompat/" in shown.value_encoding.why
+    assert len(schemas.asked) == before
+
+
+async def test_an_id_that_may_be_two_schemas_says_so(apicurios: RegistryServer) -> None:
+    with registry() as running:
+        running.bad = dict(apicurios.bad)
+        running.bad["/apis/registry/v2/ids/contentIds/1"] = Bad(body=b'"string"')
+        (payload,) = (each for each in APICURIO["payloads"] if each["name"] == "avro-global")
+        shown = await read_by(replace(running.settings, path="/apis/ccompat/v7"), as_record(payload))
+        assert shown.value_encoding is not None
+        assert "it may be Apicurio content id 1, which is another schema" in shown.value_encoding.note
+
+
+def by_hand(topic: str, value: bytes) -> Record:
+    return Record(topic, 0, 0, -1, None, value, (), BatchFacts(0))
+
+
+@pytest.mark.parametrize("compression", [b"\0", b"\5"])
+async def test_what_glue_writes_is_named(schemas: RegistryServer, compression: bytes) -> None:
+    record = by_hand(TOPIC, b"\3" + compression + bytes(range(16)) + b"rest")
+    shown = await read_by(schemas.settings, record)
+    assert shown.value_encoding is not None
+    assert shown.value_encoding.schema == "AWS Glue version 00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert shown.value_encoding.why
+    alone = RecordDecoder(()).readable(record, Allowance())
+    assert alone.value == record.value
+    assert alone.value_encoding is not None
+    assert "AWS Glue version 00010203-0405-0607-0809-0a0b0c0d0e0f" in alone.value_encoding.why
+
+
+@pytest.mark.parametrize(
+    ("value", "is_named"),
+    [
+        (b"\0\0\0\0\7\2ab", False),  # eight bytes: a number of Java's own
+        (b"\0\0\0\0\7\2abc", True),
+        (b"\0\1\xfe poison", False),  # 33 million schemas are none
+        (b'{"id": 7}', False),
+        (b"text", False),
+        (b"\xff\xfe", False),
+    ],
+)
+def test_a_context_without_registry_says_what_names_a_schema(value: bytes, *, is_named: bool) -> None:
+    shown = RecordDecoder(()).readable(by_hand(TOPIC, value), Allowance())
+    assert shown.value == value
+    assert (shown.value_encoding is not None) == is_named
+    if shown.value_encoding is not None:
+        assert shown.value_encoding.why == (
+            "it names a schema, id 7 in Confluent's form, and the context has no schema registry"
+        )
+
+
+async def test_bytes_without_a_name_are_read_by_the_topics_newest_schema() -> None:
+    with registry() as running:
+        running.register("bare-value", '"string"')
+        running.register("bare-value", ORDER)
+        running.register("numbers-value", '"long"')
+        payload = b"\x0e\x1aa@example.org\0"
+        shown = await read_by(running.settings, by_hand("bare", payload))
+        assert shown.value == b'{"id":7,"email":"a@example.org","price":null}'
+        assert shown.value_encoding is not None
+        assert shown.value_encoding.schema == "bare-value version 2, id 2"
+        assert "names no schema" in shown.value_encoding.note
+        more = await read_by(running.settings, by_hand("bare", payload + b"\1"))
+        assert more.value_encoding is not None
+        assert more.value == payload + b"\1"
+        assert "names no schema, and this is the topic's newest: 1 bytes are left" in more.value_encoding.why
+        # One number is anything; what is masked is not guessed at; a topic without a subject has none.
+        number = await read_by(running.settings, by_hand("numbers", b"\2"))
+        assert number.value_encoding is not None
+        assert "says too little" in number.value_encoding.why
+        masked = await read_by(running.settings, by_hand("bare", payload), "$.email")
+        assert masked.value is not None
+        assert b"bytes hidden" in masked.value
+        assert (await read_by(running.settings, by_hand("other", payload))).value_encoding is None
+        text = await read_by(running.settings, by_hand("bare", b"text"))
+        assert text.value_encoding is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_of_topic"),
+    [
+        ("orders-value", True),
+        ("orders-key", True),
+        ("orders-shop.Order", True),
+        ("orders", True),
+        ("shop.Order", True),
+        (":.other:orders-value", True),
+        ("payments-value", False),
+        ("ordersets-value", False),
+        ("Order", False),
+    ],
+)
+async def test_a_schema_of_another_topic_says_so(subject: str, *, is_of_topic: bool) -> None:
+    with registry() as running:
+        number = running.register(subject, ORDER)
+        value = b"\0" + struct.pack(">i", number) + b"\x0e\x1aa@example.org\0"
+        shown = await read_by(running.settings, by_hand("orders", value))
+        assert shown.value_encoding is not None
+        assert shown.value_encoding.form == "avro"
+        assert shown.value_encoding.note == (
+            "" if is_of_topic else f"its schema belongs to no subject of this topic: it is registered under {subject}"
+        )
+
+
+async def test_unions_and_names_that_refer_to_others_and_defaults_that_do_not_fit() -> None:
+    """As Confluent's registry takes them; their bytes are by fastavro."""
+    import fastavro
+
+    invoice = {"type": "record", "name": "shop.Invoice", "fields": [{"name": "n", "type": "int", "default": "none"}]}
+    refund = {"type": "record", "name": "shop.Refund", "fields": [{"name": "why", "type": "string", "default": 7}]}
+    at = [{"name": each["name"], "subject": each["name"], "version": 1} for each in (invoice, refund)]
+    with registry() as running:
+        for each in (invoice, refund):
+            running.register(str(each["name"]), json.dumps(each))
+        union = running.register("orders-value", '["shop.Invoice", "shop.Refund"]', references=at)
+        lone = running.register("orders-key", '"shop.Refund"', references=at)
+        out = io.BytesIO()
+        fields = [{"name": "why", "type": "string"}]
+        fastavro.schemaless_writer(out, {"type": "record", "name": "shop.Refund", "fields": fields}, {"why": "late"})
+        for number, before in ((union, b"\2"), (lone, b"")):
+            value = b"\0" + struct.pack(">i", number) + before + out.getvalue()
+            assert (await read_by(running.settings, by_hand("orders", value))).value == b'{"why":"late"}'
+
+
+async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
+    field = {"name": "cc", "type": "string", "aliases": ["card"]}
+    with registry() as running:
+        number = running.register("orders-value", json.dumps({"type": "record", "name": "R", "fields": [field]}))
+        shown = await read_by(
+            running.settings, by_hand("orders", b"\0" + struct.pack(">i", number) + b"\x084111"), "$.card"
+        )
+        assert shown.value == '{"cc":"••••"}'.encode()
 
 
 # -- registries --------------------------------------------------------------------------------------------------------

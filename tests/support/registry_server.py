@@ -91,8 +91,9 @@ class RegistryServer:
                     if self.guid(place) == guid:
                         return 200, {**schema, "guid": guid}
             case ["subjects", subject, "versions", version]:
+                newest = max((its for name, its, _ in self.versions if name == subject), default=0)
                 for name, its, place in self.versions:
-                    if (name, str(its)) == (subject, version):
+                    if (name, its) == (subject, newest if version == "latest" else int(version)):
                         schema = {"subject": name, "version": its, "id": place, **self.schemas[place - 1]}
                         return 200, {**schema, "guid": self.guid(place)}
         return 404, {"error_code": 40403, "message": "Schema not found"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.record_masks import MASKED, mask_path, without_masked
+from console.model.record_masks import MASKED, MOST_TEXTS, mask_path, without_masked
 
 CARD = "4111-1111"
 
@@ -35,6 +35,26 @@ def shown(data: bytes, *paths: str) -> bytes:
         ("$.*.card", {"a": {"card": CARD}, "card": 1}, {"a": {"card": MASKED}, "card": 1}),
         ("$.**.a.**.card", {"a": {"x": {"card": CARD}}, "card": 2}, {"a": {"x": {"card": MASKED}}, "card": 2}),
         ("$.card", {"card": None}, {"card": MASKED}),
+        # A map is a list of pairs for some serializers.
+        ("$.tags.card", {"tags": [{"key": "card", "value": CARD}]}, {"tags": [{"key": "card", "value": MASKED}]}),
+        ("$.**.card", [{"key": "card", "value": [CARD]}], [{"key": "card", "value": MASKED}]),
+        ("$.tags[*].value", {"tags": [{"key": "x", "value": CARD}]}, {"tags": [{"key": "x", "value": MASKED}]}),
+        (
+            "$.tags.x.card",
+            {"tags": [{"key": "x", "value": {"card": 1}}]},
+            {"tags": [{"key": "x", "value": {"card": MASKED}}]},
+        ),
+        ("$.tags.card", {"tags": [{"key": "id", "value": 7}]}, {"tags": [{"key": "id", "value": 7}]}),
+        ("$.*.card", {"m": {"a": 1, "card": CARD}}, {"m": {"a": 1, "card": MASKED}}),
+        # A text is looked through as the document that it holds.
+        ("$.**.card", {"x": '{"card":"4111"}'}, {"x": f'{{"card":"{MASKED}"}}'}),
+        ("$.x.card", {"x": '{"card":1,"id":2}'}, {"x": f'{{"card":"{MASKED}","id":2}}'}),
+        ("$.x[*]", {"x": "[1,2]"}, {"x": f'["{MASKED}","{MASKED}"]'}),
+        ("$.y.card", {"x": '{"card":1}'}, {"x": '{"card":1}'}),
+        ("$.**.card", {"x": "Hello {name}"}, {"x": "Hello {name}"}),
+        ("$.**.card", {"x": "[card: 4111"}, {"x": MASKED}),
+        ("$.**.card", {"x": "card=4111"}, {"x": MASKED}),
+        ("$.**.card", {"x": '{"card": "41'}, {"x": MASKED}),
     ],
 )
 def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
@@ -59,6 +79,10 @@ def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
         b"<Card>%s</Card>",
         b"card\t%s",
         b'"card, %s"',
+        b'{"x": "{\\"card\\": \\"%s\\"}"}',
+        b'{"x": "{\\"a\\": {\\"card\\": \\"%s\\"}, \\"a\\": 5}"}',  # the last one counts for a reader
+        b'{"x": "{\\"\\\\u0063ard\\": \\"%s\\"}"}',  # the name, escaped
+        b'{"x": "\\"{\\\\\\"card\\\\\\": \\\\\\"%s\\\\\\"}\\""}',
     ],
 )
 def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> None:
@@ -72,6 +96,23 @@ def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> Non
 )
 def test_what_can_hold_no_masked_field_stays_as_it_is(data: bytes) -> None:
     assert shown(data, "$.card") == data
+
+
+@pytest.mark.parametrize("levels", [1, 2, 7, 8, 9, 12])
+def test_documents_in_texts_are_looked_through_as_deep_as_they_are(levels: int) -> None:
+    text = json.dumps({"card": CARD, "id": 1})
+    for _ in range(levels):
+        text = json.dumps({"x": text})
+    found = shown(text.encode(), "$.**.card")
+    assert CARD.encode() not in found
+    assert (b"id" in found) == (levels <= MOST_TEXTS)
+
+
+def test_another_name_that_a_schema_has_for_a_field_is_masked_too() -> None:
+    aliases = {"cc": frozenset({"card", "number"}), "id": frozenset({"key"})}
+    found = without_masked(b'{"a":{"cc":"4111","id":1}}', [mask_path("$.**.card")], aliases)
+    assert found == '{"a":{"cc":"••••","id":1}}'.encode()
+    assert without_masked(b'{"cc":1}', [mask_path("$.cc")], aliases) == '{"cc":"••••"}'.encode()
 
 
 def test_nothing_is_nothing() -> None:

@@ -18,7 +18,20 @@ from hypothesis import strategies as st
 
 from console.admin.protobuf_compiler import MAIN, compiled
 from console.admin.schema_registry import decoder_of
-from console.model.schemas import KEY_HEADER, VALUE_HEADER, Framed, NotDecoded, SchemaKey, SchemaText, framed
+from console.model.schemas import (
+    APICURIO_ID,
+    ARTIFACT,
+    CONTENT_ID,
+    GLOBAL_ID,
+    GLUE,
+    KEY_HEADER,
+    VALUE_HEADER,
+    Framed,
+    NotDecoded,
+    SchemaKey,
+    SchemaText,
+    framed,
+)
 from console.wire.avro import avro_decoder
 from console.wire.protobuf import message_indexes, protobuf_decoder
 
@@ -122,6 +135,56 @@ def test_schemas_that_refer_to_others() -> None:
     assert json.loads(avro(bill, money)(long(5), None)) == {"sum": {"cents": 5}}
     with pytest.raises(NotDecoded, match=r"shop\.Money"):
         avro(bill)
+
+
+def test_a_union_of_references_and_a_lone_name() -> None:
+    """Which Confluent's registry takes as schemas of their own."""
+    money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
+    note = {"type": "record", "name": "shop.Note", "fields": [{"name": "text", "type": "string"}]}
+    union = avro(["shop.Money", "shop.Note", "null"], money, note)
+    assert union(long(0) + long(5), None) == b'{"cents":5}'
+    assert union(long(1) + b"\4ab", None) == b'{"text":"ab"}'
+    assert union(long(2), None) == b"null"
+    assert avro("shop.Money", money)(long(5), None) == b'{"cents":5}'
+
+
+@pytest.mark.parametrize("default", ["no number", None, {}, 7.5, [1]])
+def test_a_default_is_nothing_that_a_payload_is_read_by(default: Any) -> None:
+    field = {"name": "cents", "type": "int", "default": default}
+    enum = {"name": "state", "type": {"type": "enum", "name": "E", "symbols": ["A"], "default": "B"}}
+    decode = avro({"type": "record", "name": "M", "fields": [field, enum]})
+    assert decode(long(5) + long(0), None) == b'{"cents":5,"state":"A"}'
+    # A field may be called so.
+    named = avro({"type": "record", "name": "M", "fields": [{"name": "default", "type": "int"}]})
+    assert named(long(5), None) == b'{"default":5}'
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload", "shown"),
+    [
+        (
+            {"type": "long", "logicalType": "timestamp-nanos"},
+            long(1_700_000_000_123_456_789),
+            "2023-11-14T22:13:20.123456789Z",
+        ),
+        ({"type": "long", "logicalType": "timestamp-nanos"}, long(-1), "1969-12-31T23:59:59.999999999Z"),
+        ({"type": "long", "logicalType": "local-timestamp-nanos"}, long(10**18), "2001-09-09T01:46:40"),
+        ({"type": "long", "logicalType": "timestamp-nanos"}, long(2**62), "2116-02-20T23:53:38.427387904Z"),
+        (
+            {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"},
+            bytes(range(16)),
+            "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        ),
+        ({"type": "fixed", "name": "U", "size": 2, "logicalType": "uuid"}, b"\0\1", "AAE="),
+        (
+            {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"},
+            b"\1\0\0\0\2\0\0\0\xac\x0d\0\0",
+            "P1M2DT3.500S",
+        ),
+    ],
+)
+def test_types_that_fastavro_leaves_as_they_are(schema: Any, payload: bytes, shown: str) -> None:
+    assert json.loads(avro(schema)(payload, None)) == shown
 
 
 SIMPLE = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
@@ -267,6 +330,33 @@ def test_each_type_of_protobuf(descriptors: bytes, order: Any) -> None:
     assert decode(value.SerializeToString(), IN_ORDER) == decode(IN_ORDER + value.SerializeToString(), None)
     assert decode(long(2) + long(0) + long(0) + b"\x08\x03", None) == b'{"n":3}'
     assert decode(b"\0", None) == b"{}"
+
+
+def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> None:
+    """Without zigzag, as older ones for Python and .NET write them; by a name, as Apicurio's do."""
+    decode = protobuf_decoder(descriptors, MAIN)
+    inner, order = b"\x08\x03", b"\x08\x07"
+    assert json.loads(decode(b"\1\1" + order, None))["id"] == 7
+    assert json.loads(decode(order, b"\1\1"))["id"] == 7
+    assert decode(b"\2\0\0" + inner, None) == b'{"n":3}'
+    assert decode(b"\1\0", None) == b"{}"
+    assert json.loads(decode(b"\7\x0a\5Order" + order, None))["id"] == 7
+    assert json.loads(decode(order, b"Order"))["id"] == 7
+    # As Confluent's own code for Python writes them.
+    pytest.importorskip("confluent_kafka.schema_registry.protobuf")
+    from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+
+    for zigzag in (True, False):
+        for indexes, message, shown in (([1], order, '"id":7'), ([0, 0], inner, '"n":3')):
+            out = io.BytesIO()
+            ProtobufSerializer._encode_varints(out, indexes, zigzag=zigzag)
+            assert shown in decode(out.getvalue() + message, None).decode()
+    # By the newer form both are right, and that is the one which counts.
+    assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
+    with pytest.raises(NotDecoded, match="of that name"):
+        decode(order, b"Gone")
+    with pytest.raises(NotDecoded, match="cut short|no message|indexes"):
+        decode(b"\7\x0a\5Other" + order, None)
 
 
 def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) -> None:
@@ -512,6 +602,7 @@ def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytes
 # -- what names a schema -----------------------------------------------------------------------------------------------
 
 GUID = bytes(range(16))
+UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
 @pytest.mark.parametrize(
@@ -536,6 +627,27 @@ GUID = bytes(range(16))
         (None, ((VALUE_HEADER, b"\1" + GUID),), None),
         (b"", (), None),
         (b"\0\0\0\0\0\0\0\7", (), None),
+        (bytes(8) + b"\7abc", (), Framed(SchemaKey(7, of=APICURIO_ID), b"abc")),
+        (bytes(8) + b"\7", (), None),
+        (b"\3\0" + GUID + b"abc", (), Framed(SchemaKey(guid=UUID_TEXT, of=GLUE), b"abc")),
+        (b"\3\5" + GUID, (), Framed(SchemaKey(guid=UUID_TEXT, of=GLUE), b"")),
+        (b"\3\1" + GUID + b"abc", (), None),
+        (b"\3\0" + GUID[:15], (), None),
+        (b"abc", ((b"apicurio.value.globalId", bytes(7) + b"\7"),), Framed(SchemaKey(7, of=GLOBAL_ID), b"abc")),
+        (b"abc", ((b"apicurio.value.contentId", bytes(7) + b"\7"),), Framed(SchemaKey(7, of=CONTENT_ID), b"abc")),
+        (b"abc", ((b"apicurio.key.contentId", bytes(7) + b"\7"),), None),
+        (b"abc", ((b"apicurio.value.globalId", b"\7"),), None),
+        (
+            b"abc",
+            ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.protobuf.type", b"Payment")),
+            Framed(SchemaKey(7, of=GLOBAL_ID), b"abc", b"Payment"),
+        ),
+        (
+            b"abc",
+            ((b"apicurio.value.artifactId", b"orders-value"),),
+            Framed(SchemaKey(of=ARTIFACT, subject="orders-value"), b"abc"),
+        ),
+        (b"{}", ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.value.encoding", b"JSON")), None),
         (b"\0\xff\xff\xff\xff", (), None),
         (b"\0\0\0\7", (), None),
         (b'{"id": 1}', (), None),

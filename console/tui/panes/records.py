@@ -23,6 +23,7 @@ from console.present.records import (
     as_sent,
     in_full,
     key_text,
+    odd_schema,
     record_lines,
     record_notes,
     record_rows,
@@ -279,6 +280,8 @@ class RecordsView(BesideView[RecordRow]):
             return [(text + more, "pending")]
         if why:
             return [(why, "failed")]
+        if row is not None and not row.masked and (about := odd_schema(row)):
+            return [(about, "pending")]
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
         notes = record_notes(self._asked.answer)

@@ -1,0 +1,178 @@
+"""Payloads decoded in a process of its own, with limits of memory and time, which is ended when a look is given up."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from functools import cache, partial
+
+import msgspec
+
+from console.model.schemas import Allowance, NotDecoded, SchemaText
+from console.wire.decoding import LARGEST_MADE, Answer, Decode, Load, Made, Refused, Request
+
+SECONDS = 2.0
+"""For one payload."""
+LOAD_SECONDS = 8.0
+"""For a schema that is parsed."""
+_START_SECONDS = 30.0
+"""Until the process says that it runs: a host that swaps is slow."""
+_GLANCE = 0.1
+"""Seconds after which it is looked whether somebody still waits."""
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from console.wire.decoding import serve; serve()"
+
+
+@cache
+def decoding_process() -> DecodingProcess:
+    """Return the one process of this kac. It starts with the first schema."""
+    return DecodingProcess()
+
+
+class DecodingProcess:
+    """A process that decodes, started again after it was ended. Its functions block; they are for any thread but a
+    loop's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._numbers = itertools.count(1)
+
+    def decoder(self, schema: SchemaText, descriptors: bytes = b"", main: str = "") -> Callable[..., bytes]:
+        """Return what decodes payloads of a schema: a function of payload, indexes, and what may be spent.
+
+        Args:
+            descriptors: of Protobuf, what the schema was compiled to.
+            main: the name of its own file there.
+
+        Raises:
+            NotDecoded: the schema can't be used.
+        """
+        # Of a compiled one the text is of no use there.
+        text = SchemaText(schema.kind, "") if main else schema
+        load = Load(next(self._numbers), text, descriptors, main)
+        self._asked(load, LOAD_SECONDS, Allowance())
+        return partial(self._decoded, load)
+
+    def _decoded(
+        self, load: Load, payload: bytes, indexes: bytes | None = None, allowance: Allowance | None = None
+    ) -> bytes:
+        allowance = allowance or Allowance()
+        if allowance.spent():
+            raise allowance.refusal()
+        request = Decode(load.number, payload, indexes, allowance.values)
+        answer = self._asked(request, SECONDS, allowance)
+        if isinstance(answer, Refused) and answer.is_unknown:
+            self._asked(load, LOAD_SECONDS, allowance)
+            answer = self._asked(request, SECONDS, allowance)
+        allowance.values -= answer.values
+        if isinstance(answer, Refused):
+            raise NotDecoded(answer.why)
+        allowance.bytes -= len(answer.made)
+        return answer.made
+
+    def _asked(self, request: Request, seconds: float, allowance: Allowance) -> Answer:
+        """Return the answer to a request.
+
+        Raises:
+            NotDecoded: the schema is refused, or the process had to be ended.
+        """
+        while not self._lock.acquire(timeout=_GLANCE):
+            if allowance.ended:
+                raise allowance.refusal()
+        try:
+            process = self._running()
+            began = time.monotonic()
+            try:
+                answer = _exchanged(process, request, began + min(seconds, allowance.seconds), allowance)
+            finally:
+                allowance.seconds -= time.monotonic() - began
+        except (OSError, EOFError, msgspec.DecodeError):
+            self._end()
+            raise NotDecoded("decoding it ended the process that decodes: it takes too much memory or time") from None
+        except TimeoutError:
+            self._end()
+            raise (
+                allowance.refusal() if allowance.spent() else NotDecoded(f"it takes more than {seconds:g} s")
+            ) from None
+        finally:
+            self._lock.release()
+        if isinstance(answer, Refused) and isinstance(request, Load):
+            raise NotDecoded(answer.why)
+        return answer
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = _started()
+            weakref.finalize(self, _ended, self._process)
+            _received(self._process, time.monotonic() + _START_SECONDS, Allowance())
+        return self._process
+
+    def _end(self) -> None:
+        if self._process is not None:
+            _ended(self._process)
+            self._process = None
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 our own interpreter; payloads go by its input
+        [sys.executable, "-I", "-c", _CHILD, *(each for each in sys.path if each)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,  # so that Ctrl-C reaches this process only
+    )
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _exchanged(process: subprocess.Popen[bytes], request: Request, ends: float, allowance: Allowance) -> Answer:
+    """Send a request and return its answer. Raises as `_received`."""
+    assert process.stdin is not None
+    data = msgspec.msgpack.encode(request)
+    left = memoryview(len(data).to_bytes(4, "big") + data)
+    while left:
+        left = left[os.write(process.stdin.fileno(), left) :]
+    return _received(process, ends, allowance)
+
+
+def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowance) -> Answer:
+    """Return the next answer.
+
+    Raises:
+        TimeoutError: there is none until then, or nobody waits for it any more.
+        EOFError, OSError, DecodeError: the process has ended, or sends something else.
+    """
+    assert process.stdout is not None
+    handle = process.stdout.fileno()
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    data, wanted = bytearray(), 4
+    while len(data) < wanted:
+        left = ends - time.monotonic()
+        if left <= 0 or allowance.ended:
+            raise TimeoutError
+        if not ready.poll(1000 * min(left, _GLANCE)):
+            continue
+        part = os.read(handle, min(wanted - len(data), 1 << 20))
+        if not part:
+            raise EOFError
+        data += part
+        if wanted == 4 == len(data):
+            wanted += int.from_bytes(data, "big")
+            if wanted > 2 * LARGEST_MADE:
+                raise EOFError
+    return msgspec.msgpack.decode(data[4:], type=Answer)

@@ -1,0 +1,230 @@
+"""Payloads of a few bytes that take gigabytes or hours, of records that anyone may have written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from msgspec.structs import replace
+
+from console.admin.decoding_process import SECONDS, DecodingProcess
+from console.admin.link import Link
+from console.admin.schema_registry import decoder_of
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.model.record_decoding import RecordDecoder
+from console.model.record_masks import mask_path
+from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead
+from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
+from console.session.record_reading import _readable
+from tests.support.changing import make_topic
+from tests.support.older_brokers import like
+from tests.support.patience import PATIENCE
+from tests.support.registry_server import RegistryServer, registry
+
+pytest.importorskip("fastavro")
+pytest.importorskip("grpc_tools")
+
+NULLS = json.dumps({"type": "array", "items": "null"})
+MANY_NULLS = b"\xa0\xb2\x1e\0"
+"""A list of 249,488 nulls."""
+WIDE = "".join(f"int64 f{number} = {number + 1};" for number in range(5_000))
+WIDE_LIST = f'syntax = "proto3"; message List {{ repeated Wide w = 1; }} message Wide {{ {WIDE} }}'
+MANY_WIDE = b"\0" + b"\x0a\0" * 32_000
+"""Messages of two bytes each, for which 40 KB each are taken."""
+
+
+def peak() -> int:
+    """The most bytes that this process had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def test_a_message_of_64_kb_that_takes_a_gigabyte_takes_it_elsewhere() -> None:
+    decode = decoder_of(SchemaText("PROTOBUF", WIDE_LIST))
+    before = peak()
+    heard = _ticks()
+    with pytest.raises(NotDecoded, match="ended the process|more than 2 s|memory"):
+        decode(MANY_WIDE, None)
+    assert peak() - before < 64 << 20
+    assert heard() < 1.0, "other threads ran meanwhile"
+    # The next one is by a process that starts again.
+    assert decode(b"\0\x0a\2\x08\7", None).startswith(b'{"w":[{"f0":7,')
+
+
+def _ticks() -> Callable[[], float]:
+    """Watch how long this process' other threads stand still; the function that is returned says it, and ends that."""
+    ends, longest, last = threading.Event(), [0.0], [time.monotonic()]
+
+    def watch() -> None:
+        while not ends.wait(0.02):
+            now = time.monotonic()
+            longest[0], last[0] = max(longest[0], now - last[0]), now
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+
+    def ended() -> float:
+        ends.set()
+        thread.join(PATIENCE)
+        return longest[0]
+
+    return ended
+
+
+def record(value: bytes, offset: int = 0) -> Record:
+    return Record("t", 0, offset, -1, None, b"\0\0\0\0\7" + value, (), BatchFacts(0))
+
+
+def read_of(value: bytes, count: int) -> RecordsRead:
+    return RecordsRead(RecordsQuery("t"), tuple(record(value, offset) for offset in range(count)))
+
+
+def decoder(text: str, kind: str = "AVRO", *mask: str) -> RecordDecoder:
+    schema = Schema(SchemaKey(7), kind, decoder_of(SchemaText(kind, text)))
+    return RecordDecoder(tuple(map(mask_path, mask)), lambda _: schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "payload", "count"),
+    [(NULLS, "AVRO", MANY_NULLS, 10_000), (WIDE_LIST, "PROTOBUF", MANY_WIDE, 1_000)],
+    ids=["avro", "proto"],
+)
+def test_thousands_of_them_take_what_one_answer_may(text: str, kind: str, payload: bytes, count: int) -> None:
+    of, allowance = decoder(text, kind), Allowance()
+    began = time.monotonic()
+    shown = _readable(read_of(payload, count), of, allowance)
+    # The time of the process alone; what starts it again is the host's.
+    assert allowance.seconds > -SECONDS
+    assert time.monotonic() - began < MOST_SECONDS + PATIENCE
+    assert len(shown.records) == count
+    whys = [each.value_encoding.why for each in shown.records if each.value_encoding is not None]
+    assert sum(not why for why in whys) <= MOST_VALUES // 249_000
+    assert whys[-1].endswith("; ask for fewer records")
+
+
+def test_a_union_of_thousands_is_parsed_once() -> None:
+    union = json.dumps([{"type": "fixed", "name": f"F{number}", "size": 1} for number in range(4_900)])
+    decode, allowance = decoder_of(SchemaText("AVRO", union)), Allowance()
+    for _ in range(100):
+        assert decode(b"\xc6\x4c\1", None, allowance) == b'"AQ=="'
+    assert allowance.seconds > 0
+
+
+def test_a_symbol_of_a_megabyte_a_thousand_times() -> None:
+    """Which is a gigabyte as text."""
+    symbol = "A" * 1_000_000
+    text = json.dumps({"type": "array", "items": {"type": "enum", "name": "E", "symbols": [symbol]}})
+    with pytest.raises(NotDecoded, match="MiB|memory"):
+        decoder_of(SchemaText("AVRO", text))(b"\xd0\x0f" + bytes(1_000) + b"\0", None)
+
+
+def test_a_process_that_is_gone_is_started_again() -> None:
+    process = DecodingProcess()
+    decode = process.decoder(SchemaText("AVRO", '"int"'))
+    assert process._process is not None
+    process._process.kill()
+    process._process.wait()
+    assert decode(b"\2", None) == b"1"
+
+
+def test_who_gives_up_does_not_wait() -> None:
+    """Another thread has what may be spent end: as Ctrl-C and Esc do."""
+    of, allowance = decoder(WIDE_LIST, "PROTOBUF"), Allowance()
+    done: list[RecordsRead] = []
+    thread = threading.Thread(target=lambda: done.append(_readable(read_of(MANY_WIDE, 10_000), of, allowance)))
+    thread.start()
+    while allowance.seconds == MOST_SECONDS and thread.is_alive():
+        time.sleep(0)
+    began = time.monotonic()
+    allowance.ended = True
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert time.monotonic() - began < SECONDS
+    assert len(done[0].records) < 10_000
+
+
+def test_masks_of_documents_in_texts_end() -> None:
+    """Texts in texts, each as long again as what it holds."""
+    text = '{"card": "4111"}'
+    while len(text) < 1 << 20:
+        text = json.dumps({"x": text})
+    of = RecordDecoder((mask_path("$.**.card"),))
+    value = text.encode()
+    shown = of.readable(replace(record(b""), value=value), Allowance())
+    assert shown.value is not None
+    assert b"4111" not in shown.value
+    assert len(shown.value) < len(value) + 1_000
+
+
+# -- Ctrl-C ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[RegistryServer]:
+    with registry() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
+    numbers = {"nulls": schemas.register("nulls-value", NULLS), "wide": schemas.register("w", WIDE_LIST, "PROTOBUF")}
+    with run_in_thread(like("4.4", brokers=1)) as running:
+        asyncio.run(_fill(running, numbers))
+        yield running
+
+
+async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
+    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    for topic in numbers:
+        await make_topic(link, topic, partitions=1, retention_ms="-1")
+    await link.close()
+    producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
+    await producer.start()
+    for topic, number, payload, count in (
+        ("nulls", numbers["nulls"], MANY_NULLS, 2_000),
+        ("wide", numbers["wide"], MANY_WIDE, 100),
+    ):
+        for _ in range(count):
+            await producer.send(topic, b"\0" + number.to_bytes(4, "big") + payload, partition=0)
+    await producer.stop()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["records topic nulls first 2000", "records topic nulls first 2000 json $.x=1", "records topic wide first 100"],
+)
+def test_ctrl_c_is_heard_while_records_are_decoded(
+    cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path, statement: str
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f'[contexts.c]\nbootstrap.servers = "{cluster.bootstrap}"\n[contexts.c.schemas]\nurl = "{schemas.url}"\n'
+    )
+    environment = {**os.environ, "KAC_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path)}
+    run = [sys.executable, "-m", "console", "run", "-c", "c", "-e", statement]
+    with subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        ends = time.monotonic() + PATIENCE
+        while not _has_child(process.pid) and process.poll() is None and time.monotonic() < ends:
+            time.sleep(0.01)  # nothing but /proc tells of the process that decodes
+        assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - began < 2.0
+        assert process.returncode == 130
+
+
+def _has_child(pid: int) -> bool:
+    return any(each.read_text().strip() for each in Path(f"/proc/{pid}/task").glob("*/children"))
