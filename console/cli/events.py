@@ -16,6 +16,7 @@ from console.terminal import complain, put, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from console.model.snapshot import Snapshot
     from console.session.session import Session
     from console.triage.events import Event
 
@@ -43,23 +44,55 @@ def run_events(options: argparse.Namespace) -> int:
 
 async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_feed import EventFeed
-    from console.session.reads_in_turn import Paces, ReadsInTurn, gaps, run_for
+    from console.session.reads_in_turn import FOR_EVENTS, ReadsInTurn, gaps, run_for
 
     await session.read_cluster()  # raises where no broker answers at all
+    complain("reading everything once: what changes from then on is printed")
     feed = EventFeed(session, lambda made: _tell(made, options.output))
-    reads = ReadsInTurn(session, Paces(cluster=2.0))
-    began = time.monotonic()
+    reads = ReadsInTurn(session, FOR_EVENTS)
+    began, told = time.monotonic(), _State()
 
     async def report() -> None:
-        told = _State()
+        nonlocal told
         while True:
             missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
             now = _State(reads.problems.get("cluster", ""), feed.problem, missing)
-            told = _report(told, now, time.monotonic() - began, options.seconds, session.context.settings.asked)
+            beside = (_watched(options.seconds, reads.configs_every), session.context.settings.asked)
+            told = _report(told, now, time.monotonic() - began, *beside)
             await asyncio.sleep(STEP)
 
-    await run_for(options.seconds, (feed.run(), reads.run(), report()))
+    try:
+        await run_for(options.seconds, (feed.run(), reads.run(), report()))
+    finally:
+        if unseen := _unseen(session.snapshot, told.missing):
+            complain(unseen)
     return 0
+
+
+def _watched(seconds: float | None, configs_every: float) -> str:
+    """Return that everything is watched, and how often configs are."""
+    from console.plan.amounts import duration
+
+    until = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
+    return f"{until}. Each config is looked at every {configs_every:g} s"
+
+
+def _unseen(snapshot: Snapshot, told: tuple[str, ...] | None) -> str:
+    """Return what the time was too short for, and since when changes of configs can't be in it; ``""`` where nothing
+    was left out, or that was said before.
+
+    Args:
+        told: what of it was reported before, None where nothing was.
+    """
+    from console.present.columns import clock
+    from console.present.text import clean
+    from console.session.reads_in_turn import gaps, unseen_since
+
+    now = datetime.now(UTC)
+    if (missing := tuple(gaps(snapshot, now))) and missing != told:
+        return f"not read in that time, so changes of it are not in this: {clean(', '.join(missing), 600)}"
+    since = unseen_since(snapshot, now)
+    return f"changes of some configs since {clock(since)} are not in this: they were looked at then" if since else ""
 
 
 def _tell(events: Sequence[Event], output: str) -> None:
@@ -80,19 +113,18 @@ class _State(NamedTuple):
     missing: tuple[str, ...] | None = None
 
 
-def _report(reported: _State, now: _State, passed: float, seconds: float | None, asked: str) -> _State:
+def _report(reported: _State, now: _State, passed: float, watched: str, asked: str) -> _State:
     """Report once everything is watched, what is not, and when brokers stop or begin to answer.
 
     Args:
         reported: what was reported so far.
         passed: seconds since it began.
-        seconds: for how long it watches, None for no end.
+        watched: what is said once everything is watched.
         asked: brokers or controllers, in a word.
 
     Returns:
         What is reported now.
     """
-    from console.plan.amounts import duration
     from console.present.text import clean
 
     if now.lost != reported.lost:
@@ -101,6 +133,5 @@ def _report(reported: _State, now: _State, passed: float, seconds: float | None,
         complain(f"who made a change is not known: {clean(now.problem, 300)}")
     if now.missing == reported.missing or (now.missing and passed < SAID_AFTER):
         return now._replace(missing=reported.missing)
-    watched = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
     complain(f"not watched: {clean(', '.join(now.missing), 600)}" if now.missing else watched)
     return now

@@ -34,12 +34,17 @@ CHUNK = 1_000
 """Resources whose configs are read at once: with LONGEST_REST, those of 5,000 topics take less than a minute."""
 AT_A_TIME = 2_000
 """Resources that are looked at before keys and answers have their turn: to look at 100,000 takes 0.3 s."""
+FEW = 100
+"""Resources whose configs may be read every few seconds: an answer of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
 """What was read longer ago is said to be behind."""
 
 
 class Paces(NamedTuple):
-    """Seconds between two reads of a part: of brokers, the quorum and topics; of the configs of each resource; …"""
+    """Seconds between two reads of a part: of brokers, the quorum and topics; of the configs of each resource; …
+
+    few_configs: the same of configs where at most FEW resources have some.
+    """
 
     cluster: float
     groups: float = 5.0
@@ -48,6 +53,11 @@ class Paces(NamedTuple):
     scram: float = 30.0
     tokens: float = 30.0
     configs: float = 50.0
+    few_configs: float = 50.0
+
+
+FOR_EVENTS = Paces(cluster=2.0, few_configs=5.0)
+"""Of commands that watch for changes, and nothing else."""
 
 
 class _Part(NamedTuple):
@@ -67,7 +77,7 @@ class ReadsInTurn:
     def __init__(self, session: Session, paces: Paces, may_read: Callable[[], bool] = lambda: True) -> None:
         """Read at these paces, while `may_read` allows that a read begins."""
         self._session = session
-        self._configs_every = timedelta(seconds=paces.configs)
+        self._paces = paces
         self._may_read = may_read
         self._listed: tuple[ConfigResource, ...] = ()
         self._next: dict[str, float] = {}
@@ -88,6 +98,13 @@ class ReadsInTurn:
         )
         if session.context.settings.controllers:
             self._parts = self._parts[:2]  # controllers know nothing else that changes
+
+    @property
+    def configs_every(self) -> float:
+        """Seconds between two reads of the configs of a resource."""
+        snapshot = self._session.snapshot
+        count = len(snapshot.topics) + len(snapshot.cluster.brokers) + len(self._listed)
+        return self._paces.few_configs if count <= FEW else self._paces.configs
 
     async def run(self) -> None:
         """Read until cancelled. A part that a broker is slow with does not delay the others."""
@@ -167,7 +184,7 @@ class ReadsInTurn:
 
     async def _read_old(self, resources: Iterable[ConfigResource]) -> None:
         """Read the configs that were read the longest ago, as far as that is too long."""
-        limit = datetime.now(UTC) - self._configs_every
+        limit = datetime.now(UTC) - timedelta(seconds=self.configs_every)
         # The oldest first, so that each resource has its turn.
         if old := await longest_ago(resources, self._session.snapshot.configs_at, limit, CHUNK):
             await self._session.read_configs(old, at_once=True)
@@ -232,6 +249,12 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
     if snapshot.quotas_sparse:
         texts.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
     return [*texts, *_config_progress(snapshot, now)]
+
+
+def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
+    """Return since when changes of some configs can't have been seen; None where all were looked at just now."""
+    oldest = min(snapshot.configs_at.values(), default=now)
+    return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS.few_configs) else None
 
 
 def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:

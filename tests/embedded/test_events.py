@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,15 +21,17 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
 from console.plan.edits import LeaveQuorum
 from console.present.events import line, what_text
 from console.session.event_feed import EventFeed
 from console.session.event_reversal import way_back
-from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
+from console.session.reads_in_turn import FEW, FOR_EVENTS, Paces, ReadsInTurn, gaps, unseen_since
 from console.session.session import Session
 from console.triage.events import Event, Kind
 from tests.support.patience import PATIENCE
@@ -64,14 +66,14 @@ class Watching:
 
 
 @contextmanager
-def watching(bootstrap: str) -> Iterator[Watching]:
+def watching(bootstrap: str, said: str = "watching for") -> Iterator[Watching]:
     command = [sys.executable, "-m", "console", "events", "-b", bootstrap, "--output", "json", "--for", f"{PATIENCE}s"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
     ) as process:
         try:
             it = Watching(process)
-            it.until("watching for")
+            it.until(said)
             yield it
         finally:
             process.send_signal(signal.SIGINT)
@@ -90,6 +92,33 @@ def test_what_others_change_is_printed_as_it_happens(cluster: ThreadedCluster) -
         assert (seen["isr"]["what"], seen["isr"]["count"]) == ("broker 3 ISR, orders (6 partitions)", 6)
         assert seen["isr"]["since"] <= seen["isr"]["at"]
         assert seen["leader"]["who"] is None
+
+
+def test_a_config_of_few_topics_is_seen_within_seconds_and_how_often_is_said(cluster: ThreadedCluster) -> None:
+    with watching(cluster.bootstrap, "Each config is looked at every 5 s") as it:
+        cluster.call(partial(_set_retention, "7200000"))
+        while (event := it.next())["kind"] != "config":
+            pass
+        assert event["became"] == "7200000"
+
+
+def test_what_was_not_read_in_the_time_is_said_at_the_end(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Topics' configs are answered late: the time is over before."""
+    cluster.call(lambda c: c.faults.add(Fault(Delay(PATIENCE), api="describe_configs")))
+    assert cli.run(["events", "-b", cluster.bootstrap, "--for", "2s"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("kac: reading everything once")
+    assert "not read in that time, so changes of it are not in this: " in said
+    assert said.endswith("configs of 4 of 4 topics and brokers\n")
+
+
+def test_since_when_configs_can_not_have_been_seen_is_known() -> None:
+    now = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    looked = {topic_resource("a"): now - timedelta(seconds=30), topic_resource("b"): now}
+    assert unseen_since(Snapshot(configs_at=looked), now) == now - timedelta(seconds=30)
+    assert unseen_since(Snapshot(configs_at={topic_resource("b"): now}), now) is None
 
 
 def test_no_broker_answers() -> None:
@@ -143,6 +172,17 @@ async def followed(bootstrap: str) -> AsyncIterator[Followed]:
 
 def _set_retention(value: str, running: EmbeddedCluster) -> None:
     running.state.alter_config(topic_resource("orders"), {"retention.ms": value})
+
+
+async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: ThreadedCluster) -> None:
+    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+        session = Session(client, Context("test", "tests", client.settings))
+        reads = ReadsInTurn(session, FOR_EVENTS)
+        await session.read_topics()
+        assert reads.configs_every == 5
+        cluster.call(lambda c: [c.state.put_topic(new_topic(f"t{n}", striped([1], 1, 1), [1])) for n in range(FEW)])
+        await session.read_topics()
+        assert reads.configs_every == 50
 
 
 async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None:

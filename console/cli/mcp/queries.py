@@ -129,15 +129,18 @@ class Queries:
         """Return what changes in the cluster within so many seconds, and what is not watched."""
         from console.present.events import EVENTS
         from console.session.event_feed import EventFeed
-        from console.session.reads_in_turn import Paces, ReadsInTurn, gaps, run_for
+        from console.session.reads_in_turn import FOR_EVENTS, ReadsInTurn, gaps, run_for, unseen_since
 
         session = self.session()
         await session.read_cluster()  # raises where no broker answers at all
         self.pin(session.snapshot.cluster.cluster_id)
         found: list[Event] = []
-        feed, reads = EventFeed(session, found.extend), ReadsInTurn(session, Paces(cluster=2.0))
+        feed, reads = EventFeed(session, found.extend), ReadsInTurn(session, FOR_EVENTS)
         await run_for(seconds, (feed.run(), reads.run()))
-        unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, datetime.now(UTC))]
+        now = datetime.now(UTC)
+        unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, now)]
+        if since := unseen_since(session.snapshot, now):
+            unwatched.append(f"not watched: some configs since {since.isoformat(timespec='seconds')}")
         unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
