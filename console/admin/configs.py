@@ -192,6 +192,10 @@ async def _describe_broker(reading: _Reading, broker_id: int, resources: list[Co
     reading.listing.add(part)
 
 
+_MOST_TRIED = 10
+"""Brokers that are asked one after the other: another cluster's answer may name new ones each time."""
+
+
 async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -> None:
     """Describe them at one broker; if it is lost, everything again at another."""
     tried: set[int] = set()
@@ -202,7 +206,7 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
         except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
             await reading.link.refresh()
-            if not (await reading.link.nodes()).brokers.keys() - tried:
+            if len(tried) == _MOST_TRIED or not (await reading.link.nodes()).brokers.keys() - tried:
                 raise
         else:
             return

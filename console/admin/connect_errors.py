@@ -53,18 +53,21 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
     if isinstance(cause, TimeoutError):
         return _hangs(error, where, settings)
     if error.stage is Stage.SASL:
-        return _sasl_error(cause, where, settings, again=error.again)
+        return _sasl_error(cause, where, settings)
     return _answer_error(cause, where, settings)
 
 
 def refused_credentials(error: Exception) -> bool:
     """Return whether the broker checked the credentials and refused them, or does not have them."""
-    if not isinstance(error, ConnectFailed):
-        return False
     cause = _root(error)
     if isinstance(cause, SaslRefused):
         return cause.errno == ErrorCode.sasl_authentication_failed
-    return isinstance(cause, NotTheBroker)
+    return is_impostor(error)
+
+
+def is_impostor(error: BaseException) -> bool:
+    """Return whether a login showed that the peer is another server: it does not have the credentials."""
+    return isinstance(error, ConnectFailed) and isinstance(_root(error), NotTheBroker)
 
 
 def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
@@ -217,8 +220,8 @@ def _no_tls_there(where: str) -> AdminError:
     )
 
 
-def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, *, again: bool) -> AdminError:
-    """Return the error of a login. again: whether it is a session that was not renewed."""
+def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+    """Return the error of a login."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
         return AuthenticationFailed(
@@ -248,8 +251,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         message = f"{where} closed the connection during {mechanism} authentication"
         remedy = f"Check the credentials; the {settings.asked}'s own log says why."
     else:
-        when = " at re-authentication, after it had accepted them" if again else ""
-        message = f"{where} refused the {mechanism} credentials{when}"
+        message = f"{where} refused the {mechanism} credentials"
         message += f": {in_bounds(str(cause))}" if str(cause) else ""
         remedy = "Check user name and password."
         if settings.sasl is not None and "tokenauth" in settings.sasl.options:
@@ -273,8 +275,6 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
                 "Compare these with the listener's sasl.oauthbearer.expected.audience, expected.issuer and JWKS, and "
                 f"the clocks; the {settings.asked}'s own log says which of them it is."
             )
-        if again:
-            remedy = f"They were changed or revoked meanwhile. {remedy} Then start again with the new ones."
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
 
 

@@ -296,17 +296,19 @@ class Connections:
         return self._access.security
 
     def _find_ended_sessions(self, now: float) -> None:
-        """Take the refusal of a session that was not renewed for that of the next connection: it says more, and the
-        credentials are tried once less. now: on the loop's clock."""
+        """Drop connections whose sessions were not renewed: whatever refused that, only a new login says whether the
+        credentials are still good, as a session of a cloud's role can't be renewed by the next one. But what turned out
+        to be another server gets no further proof. now: on the loop's clock."""
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed
             if failed is None:
                 continue
-            from console.admin.connect_errors import connect_error, refused_credentials
+            from console.admin.connect_errors import connect_error, is_impostor
 
             del self._open[address]
             reason = connect_error(failed, address, self._settings)
-            if isinstance(reason, AuthenticationFailed) and refused_credentials(failed):
+            log.info("a session was not renewed: %s", reason.failure)
+            if is_impostor(failed):
                 self._access.refused = now, reason
 
 

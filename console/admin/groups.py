@@ -26,6 +26,7 @@ from console.admin.errors import (
     NOT_ANSWERED,
     AdminError,
     BrokerError,
+    ReadOnly,
     error_name,
     failure,
     of_all_brokers,
@@ -77,8 +78,23 @@ SINGLE_AT_ONCE = 8
 DESCRIBED_AT_ONCE = 100
 """Groups of one describe. An answer of 100 MiB is read: each may have a megabyte of members and assignments."""
 
-OF_GROUPS, OF_TRANSACTIONS = 0, 1
-"""What a coordinator is of (FindCoordinatorRequest.CoordinatorType)."""
+
+class CoordinatorsOf(NamedTuple):
+    """A kind of coordinators. type: FindCoordinatorRequest.CoordinatorType. topic: by which they are, made at the first
+    FindCoordinator. absent: how a coordinator says that it does not know a name. listed: returns whether any broker
+    lists one, where the topic may not be described."""
+
+    type: int
+    topic: str
+    absent: ErrorCode
+    listed: Callable[[Link], Awaitable[bool]]
+
+
+async def _any_group(link: Link) -> bool:
+    listing = await list_groups(link)
+    return bool(listing.groups or listing.failures)
+
+
 NO_TYPES: Mapping[str, str] = MappingProxyType({})
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
@@ -86,6 +102,7 @@ COORDINATOR_MOVES = frozenset(
 """Errors of a coordinator that loads or moves: asked again."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
 """Errors by which another protocol may know the group; the newer ones refuse the empty name."""
+OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group)
 _DEAD = "Dead"
 _NAMED = 3
 
@@ -476,6 +493,7 @@ SHARE = "share"
 """The type of share groups."""
 _SEVERAL_GROUPS = 8
 ABSENT = "GROUP_ID_NOT_FOUND"
+_NO_TOPIC = error_name(ErrorCode.unknown_topic_or_partition)
 
 
 async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupPolls:
@@ -792,9 +810,10 @@ async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, G
     """Return groups with their members and offsets, and why others could not be read. Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
-    listing = await describe_groups(link, list(coordinators))
+    listing = await describe_at_coordinators(link, coordinators, {}, NO_TYPES)
     few = asyncio.Semaphore(_AT_ONCE)
-    found: dict[str, GroupPosition] = {}
+    found = {name: GroupPosition(None, {}) for name, why in failures.items() if why.name == ABSENT}
+    failures = {name: why for name, why in failures.items() if name not in found}
 
     async def dead(name: str) -> GroupPosition:
         """Return a group that its coordinator does not know is there all the same where it has offsets."""
@@ -1143,8 +1162,11 @@ async def _at_coordinator(
     """Return the answer of the group's coordinator to a change. One that refuses all of it because the group has moved
     has applied nothing, so that it is sent to the next coordinator."""
 
+    if link.settings.read_only:
+        raise ReadOnly(api)
+
     async def once() -> Any:
-        coordinators, failures = await find_coordinators(link, [group])
+        coordinators, failures = await find_coordinators(link, [group], is_change=True)
         if group not in coordinators:
             raise BrokerError(failures[group])
         to = broker(coordinators[group])
@@ -1166,6 +1188,8 @@ async def _offsets_of(
     """Return what a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
     coordinators, failures = await find_coordinators(link, [group])
     if group not in coordinators:
+        if failures[group].name == ABSENT:
+            return {}
         raise BrokerError(failures[group])
     found, problems = await read(link, group, coordinators[group])
     if problems:
@@ -1246,11 +1270,18 @@ def _members_of(groups: Iterable[Group], topics: Collection[str]) -> dict[str, d
 
 
 async def find_coordinators(
-    link: Link, names: Iterable[str], of: int = OF_GROUPS
+    link: Link, names: Iterable[str], of: CoordinatorsOf = OF_GROUPS, *, is_change: bool = False
 ) -> tuple[dict[str, int], dict[str, Failure]]:
     """Return group, or transactional id -> its coordinator's broker id, and name -> failure for those without one.
-    Raises AdminError."""
+    Raises AdminError.
+
+    is_change: whether brokers may make the coordinators' topic for it. Where there is none there are no groups, and a
+    read does not ask: brokers make it at the question.
+    """
     wanted = tuple(dict.fromkeys(names))
+    if wanted and not is_change and not await _has_coordinators(link, of):
+        absent = failure(of.absent, f"this cluster has no {of.topic} yet")
+        return {}, dict.fromkeys(wanted, absent)
     found: dict[str, int | Failure] = {}
     halving = Halving()
 
@@ -1270,13 +1301,27 @@ async def find_coordinators(
     )
 
 
-async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, tuple[int, int, str | None]]:
+async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
+    from console.admin.recorded import NOT_RECORDED
+
+    try:
+        listing = await describe_topics(link, [of.topic])
+    except BrokerError as error:
+        if error.failure.name == NOT_RECORDED:  # nothing is made in a record
+            return True
+        raise
+    if of.topic in listing.failures and listing.failures[of.topic].name != _NO_TOPIC:
+        return await of.listed(link)
+    return of.topic in listing.topics
+
+
+async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
     """Return name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
     from console.wire.schemas import for_version
 
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call(
-            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=tuple(names))
+            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of.type, coordinator_keys=tuple(names))
         )
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
     few = asyncio.Semaphore(SINGLE_AT_ONCE)
@@ -1284,7 +1329,7 @@ async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, 
     async def one(name: str) -> tuple[int, int, str | None]:
         async with few:
             response = await link.call(
-                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
+                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of.type)
             )
         return response.node_id, response.error_code, getattr(response, "error_message", None)
 

@@ -94,11 +94,16 @@ class ControllerLog:
         request. Raises AdminError: no controller answers, or the leader refuses.
         """
         found = await self._fetched(start, wait, within)
+        missing = -1
         while isinstance(found, _SnapshotId):
+            if found.end <= missing:
+                text = f"{self._where()} names a snapshot at offset {found.end:,}, and does not have it"
+                raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
             snapshot = await self._snapshot(found, within)
             if snapshot is not None:
                 return snapshot
             # It was deleted meanwhile: there is a newer one.
+            missing = found.end
             found = await self._fetched(start, wait, within)
         return found
 
@@ -226,12 +231,19 @@ class ControllerLog:
                     "The cluster was formatted again, or restored from a copy: begin another lake for it.",
                 )
             )
-        return _committed(bytes(part.records or b""), start, part.high_watermark)
+        found = _committed(bytes(part.records or b""), start, part.high_watermark)
+        if found.next <= start < found.high_watermark:
+            text = (
+                f"{self._where()} returns no whole batch from offset {start:,} on, though its log is committed up to "
+                f"{found.high_watermark:,}"
+            )
+            raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
+        return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
         """Return the snapshot; None if it is not there any more."""
         pieces: list[bytes] = []
-        position = 0
+        position = size = 0
         while True:
 
             def build(kio: ModuleType, position: int = position) -> Any:
@@ -267,7 +279,8 @@ class ControllerLog:
             position += len(piece)
             if position >= part.size:
                 return Snapshot(b"".join(pieces), wanted.end)
-            if not piece:
+            size = size or part.size
+            if not piece or part.size != size:
                 text = f"{self._where()} stopped at byte {position:,} of a snapshot of {part.size:,}"
                 raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
 

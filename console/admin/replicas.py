@@ -82,7 +82,8 @@ async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible
 async def _pages(
     link: Link, topics: Sequence[str], wanted: Collection[Place]
 ) -> dict[str, dict[Place, Eligible] | Failure]:
-    """Yield topic -> what is said of its partitions, or why there is nothing; page by page. Raises AdminError."""
+    """Return topic -> what is said of its partitions, or why there is nothing; page by page. A broker that names the
+    same page again, or an empty one, is asked no further. Raises AdminError."""
     found: dict[str, dict[Place, Eligible] | Failure] = {name: {} for name in topics}
     left = list(topics)
     cursor: Place | None = None
@@ -99,7 +100,11 @@ async def _pages(
                         mine[place] = tuple(eligible or ()), tuple(last or ())
         following = response.next_cursor
         after = (following.topic_name, following.partition_index) if following is not None else None
-        if after is None or (cursor is not None and after <= cursor):
+        if after is None:
+            break
+        if not response.topics or (cursor is not None and after <= cursor):
+            stuck = Failure("BAD_ANSWER", f"the pages stop at partition {after[1]} of {after[0]}", "Try again.")
+            found |= {name: stuck for name in left if name >= after[0]}
             break
         cursor = after
         left = [name for name in left if name >= after[0]]

@@ -16,7 +16,7 @@ from console.admin.acls import describe_acls
 from console.admin.configs import describe_configs
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
-from console.admin.groups import COORDINATOR_MOVES, OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators, listed_at, parts
+from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
 from console.admin.halving import Halving
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
@@ -485,6 +485,14 @@ async def _listed_at(
         Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
         for each in response.transaction_states
     ]
+
+
+async def _any_transaction(link: Link) -> bool:
+    listing = await list_transactions(link)
+    return bool(listing.transactions or listing.failures)
+
+
+OF_TRANSACTIONS = CoordinatorsOf(1, TRANSACTIONS, ErrorCode.transactional_id_not_found, _any_transaction)
 
 
 async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionListing:

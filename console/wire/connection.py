@@ -83,16 +83,13 @@ class Stage(Enum):
 class ConnectFailed(ConnectionError):
     """No connection. stage: the step that failed. began: when the attempt started, in seconds since 1970.
 
-    again: whether it is an open connection's session that was not renewed.
-
     ``__cause__`` is the error of asyncio, ssl, aiokafka or the mechanism.
     """
 
-    def __init__(self, stage: Stage, began: float, *, again: bool = False) -> None:
+    def __init__(self, stage: Stage, began: float) -> None:
         super().__init__(f"connecting failed at {stage.name}")
         self.stage = stage
         self.began = began
-        self.again = again
 
 
 class AnotherNode(ConnectionError):
@@ -282,7 +279,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             async with asyncio.timeout(self._limit):
                 await self._do_sasl_handshake()
         except Exception as error:  # noqa: BLE001 whatever it is, it is the reason of the end
-            self.not_renewed = ConnectFailed(Stage.SASL, began, again=True)
+            self.not_renewed = ConnectFailed(Stage.SASL, began)
             self.not_renewed.__cause__ = error
             self._renewal = None
             self.refuse(error)

@@ -136,7 +136,7 @@ async def test_the_runbook_does_what_the_plan_does(
 
 async def _share_group(client: AdminClient, link: Link, group: str, topic: str) -> None:
     """A share group that has used the topic, without members again."""
-    (coordinator,) = (await find_coordinators(link, [group]))[0].values()
+    (coordinator,) = (await find_coordinators(link, [group], is_change=True))[0].values()
 
     async def beat(epoch: int) -> Any:
         return await link.call(
@@ -149,6 +149,7 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
                 subscribed_topic_names=(topic,),
             ),
             to=broker(coordinator),
+            change=True,
         )
 
     assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
@@ -210,7 +211,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
     try:
         await make_topic(link, name, partitions=1, retention_ms="-1")
         await write(plain_cluster.bootstrap, name, {0: 10})
-        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
+        (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
         async def beat(epoch: int) -> Any:
             def build(kio: ModuleType) -> Any:
@@ -218,7 +219,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
                 leaves = {"topology": None} if protocol == "streams" else {}
                 return request if not epoch else replace(request, member_epoch=epoch, **leaves)
 
-            return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator))
+            return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator), change=True)
 
         assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
         report = await stage(session_of(client), f"reset group {name} topic {name} to earliest")

@@ -223,10 +223,11 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     try:
         await make_topic(link, name, partitions=2)
-        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
+        (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
         async def beat() -> Any:
-            return await link.call("consumer_group_heartbeat", joining("consumer", name), to=broker(coordinator))
+            to = broker(coordinator)
+            return await link.call("consumer_group_heartbeat", joining("consumer", name), to=to, change=True)
 
         response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
         assert response.error_code == 0, response

@@ -46,8 +46,8 @@ async def beat(link: Link, protocol: str, group: str, build: Callable[[ModuleTyp
     """One heartbeat, asked again while the coordinator is not there yet."""
 
     async def ask() -> Any:
-        (coordinator,) = (await find_coordinators(link, [group]))[0].values()
-        return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator))
+        (coordinator,) = (await find_coordinators(link, [group], is_change=True))[0].values()
+        return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator), change=True)
 
     answer = await until_settled(ask, lambda answer: answer.error_code != 0, within=20)
     assert answer.error_code == 0, answer

@@ -76,7 +76,7 @@ def test_no_api_that_reads_is_called_as_one_that_changes() -> None:
         "consumer_group_describe",
     )
     assert all(api.startswith(words) or api.endswith("_describe") for api in READS), "look at what it does"
-    assert READS <= set(BY_VERSION)
+    assert set(BY_VERSION) >= READS
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from uuid import UUID
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kio.schema.errors import ErrorCode
 
-from console.admin.link import Link
+from console.admin.link import Link, decode
 from console.admin.settings import ConnectionSettings
 from console.wire.aiokafka_request import Exchange
 from console.wire.schemas import for_version
@@ -92,7 +92,7 @@ class Recorder:
         """
         self._step = (step, api)
         async with asyncio.timeout(PATIENCE):
-            while not until(answer := await self.link.call(api, build)):
+            while not until(answer := await self.link.call(api, build, change=True)):
                 self.kept.pop()
                 await asyncio.sleep(0.05)
         return answer
@@ -361,7 +361,10 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
     try:
         versions = await apart.call_apart(controller, "api_versions", api_versions, PATIENCE)
         register = register_broker(2, cluster.cluster_id, versions.supported_features)
-        registered = await apart.call_apart(controller, "broker_registration", register, PATIENCE)
+        connection = await apart.routes.connections.open_apart(controller)
+        request = connection.prepare("broker_registration", connection.version("broker_registration") or 0, register)
+        registered = decode(await connection.send(request))
+        await connection.close()
         assert registered.error_code == 0, registered
     finally:
         await apart.close()

@@ -1,0 +1,87 @@
+"""All that only looks: the read commands and an agent's tools, also at what a cluster does not have."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+from console.cli import main as cli
+from tests.support.patience import PATIENCE
+
+ABSENT = "not-there"
+"""A group, topic, user, transactional id that the cluster does not have."""
+COMMANDS = (
+    *(
+        "list topics",
+        "list brokers",
+        "list groups",
+        "list quotas",
+        "list acls",
+        "list scram",
+        "list users",
+        "list quorum",
+    ),
+    *(f"describe {noun} {ABSENT}" for noun in ("group", "user", "client")),
+    *(f"explain quota user={ABSENT} client={ABSENT}", "describe broker 1", "describe broker <default>"),
+)
+"""Statements of `kac run`."""
+ARGUMENTS = (
+    ("groups", "--describe", "--group", ABSENT),
+    ("share-groups", "--describe", "--group", ABSENT),
+    ("streams-groups", "--describe", "--group", ABSENT),
+    ("groups", "--reset-offsets", "--group", ABSENT, "--topic", ABSENT, "--to-earliest", "--dry-run"),
+    ("transactions", "describe", "--transactional-id", ABSENT),
+    ("transactions", "list"),
+    ("transactions", "find-hanging", "--broker-id", "1"),
+    ("topics", "--describe", "--topic", ABSENT),
+    ("compare", f"group:{ABSENT}", "group:neither"),
+    ("snapshot",),
+    ("export",),
+    ("features", "describe"),
+    ("leftovers",),
+    ("doctor",),
+    ("triage",),
+)
+"""Commands of their own, to which the cluster's address is added."""
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("verdict", {"seconds": 1}),
+    *(
+        ("list", {"kind": kind})
+        for kind in ("topics", "brokers", "groups", "quotas", "acls", "users", "scram", "loggers")
+    ),
+    *(("describe", {"entity": f"{noun} {ABSENT}"}) for noun in ("topic", "group", "user", "client")),
+    ("describe", {"entity": "broker 1", "rows": 1000}),
+    ("effective_quota", {"user": ABSENT, "client": ABSENT}),
+    ("explain", {"principal": f"User:{ABSENT}", "operations": "ALL", "resource": f"group {ABSENT}"}),
+    ("events", {"seconds": 1}),
+    ("history", {}),
+    ("compare", {"left": f"group {ABSENT}", "right": f"topic {ABSENT}"}),
+    ("compare", {}),
+    ("propose", {"statements": f"reset group {ABSENT} to latest; delete group {ABSENT}"}),
+)
+"""An agent's tools, each at least once."""
+
+
+async def look_at_everything(bootstrap: str) -> None:
+    """Run them all, one after the other. Some are refused: that is an answer."""
+    for statement in COMMANDS:
+        await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", statement])
+    for command, *arguments in ARGUMENTS:
+        await asyncio.to_thread(cli.run, [command, "-b", bootstrap, *arguments])
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "console", "mcp", "-b", bootstrap], env=dict(os.environ)
+    )
+    async with (
+        asyncio.timeout(PATIENCE),
+        stdio_client(server) as (read, write),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        named = {each.name for each in (await session.list_tools()).tools}
+        assert named == {tool for tool, _ in CALLS}, "a tool is never asked"
+        for tool, arguments in CALLS:
+            await session.call_tool(tool, arguments)
