@@ -83,9 +83,11 @@ def _record(options: argparse.Namespace, file: Path) -> str:
 def _checks(found: list[Check]) -> bytes:
     from console.answers.checks import checks_result
     from console.answers.results import to_data
+    from console.language.sensitive import data_without_secrets
 
+    shown = data_without_secrets(to_data(checks_result(found)), "[hidden]")
     # The folder of the user's own files is in many of them, and says who that is.
-    return (json_text(to_data(checks_result(found))) + "\n").replace(str(Path.home()), "~").encode()
+    return (json_text(shown) + "\n").replace(str(Path.home()), "~").encode()
 
 
 def _about() -> bytes:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.language.sensitive import without_secrets
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import (
@@ -194,8 +195,9 @@ MOST_MESSAGE = 500
 
 
 def _ended_line(ended: Ended) -> EndedLine:
-    failure = ended.failure
-    error = None if failure is None else (failure.name, failure.message[:MOST_MESSAGE], failure.remedy)
+    error = None
+    if (failure := ended.failure) is not None:
+        error = (failure.name, without_secrets(failure.message, "…")[:MOST_MESSAGE], failure.remedy)
     return EndedLine(ended.status.value, error, ended.topic_id)
 
 

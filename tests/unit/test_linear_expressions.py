@@ -139,6 +139,7 @@ _READERS: dict[str, Callable[[str], object]] = {
 _PIECES = (
     "a", " ", "=", "://", "password=\"", "password='\\", "token:", "x.", "<p", "< ", "-----BEGIN CERTIFICATE-----\n",
     "-----END", "channel 1: open failed: x\n", "[", '"\\', "<Code>", "\n", "bearer ", "a://b", "/",
+    "eyJ", "eyJ.", "basic ", "authorization: ", "sig=", "-----BEGIN PRIVATE KEY-----", '\\"', "password\\\": \\\"", "@", "://a:b",
 )  # fmt: skip
 
 

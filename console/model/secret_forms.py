@@ -1,0 +1,111 @@
+"""Secrets by their looks, whatever key stands before them: one table of their forms.
+
+The keys that have secrets are in `console.language.sensitive`, whose `without_secrets` looks for both. Every pattern
+takes time by the length of the text: the texts are foreign.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error, a2b_base64
+from collections.abc import Callable
+from typing import NamedTuple
+
+Cut = Callable[["re.Match[str]", str], str]
+
+
+class Form(NamedTuple):
+    """One form of secrets.
+
+    Attributes:
+        pattern: what is looked at.
+        cut: returns it with a text in place of the secret; unchanged where it is none.
+    """
+
+    pattern: re.Pattern[str]
+    cut: Cut
+
+
+def _behind(found: re.Match[str], hidden: str) -> str:
+    return f"{found[1]}{hidden}"
+
+
+def _whole(_: re.Match[str], hidden: str) -> str:
+    return hidden
+
+
+_MOST_BASE64 = 4096
+"""Characters in which a name and its colon stand."""
+
+
+def _user_and_password(found: re.Match[str], hidden: str) -> str:
+    """Cut what follows ``Basic`` if it is a name and a password, and no word of a sentence."""
+    text = found[2].rstrip("=").replace("-", "+").replace("_", "/")[:_MOST_BASE64]
+    try:
+        pair = a2b_base64(text[: len(text) - (len(text) % 4 == 1)] + "=" * (-len(text) % 4))
+        is_secret = b":" in pair and pair.decode().isprintable()
+    except (Error, UnicodeDecodeError):
+        is_secret = False
+    return _behind(found, hidden) if is_secret else found[0]
+
+
+def _signed_token(found: re.Match[str], hidden: str) -> str:
+    """Cut a JSON Web Token: its header is an object in base64url, ``{"…`` → ``eyJ…``, and a dot follows."""
+    run = found[0]
+    start = run.find("eyJ")
+    is_token = start >= 0 and run.find(".", start) >= start + _SHORTEST_HEADER
+    return run[:start] + hidden if is_token else run
+
+
+_SHORTEST_HEADER = 15
+"""Characters of ``{"alg":"a"}`` in base64url."""
+_QUOTE = r"""(?:\\{0,15}["'])?"""
+"""One that may be escaped, as in JSON within JSON."""
+_NAMED = (
+    r"x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)"
+    r"|sig|signature|sharedaccesssignature"
+)
+
+FORMS = (
+    # PEM: to the end of the key, or of the text where it was cut.
+    Form(re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL), _behind),
+    # The password, or a token in place of the user, before the @ of a URL.
+    Form(re.compile(r"""(://[^\s/:@"'<>]*+:)[^\s/"'<>]+(?=@)"""), _behind),
+    Form(re.compile(r"(://)[\w.~-]{20,}+(?=@)", re.ASCII), _behind),
+    # HTTP: of schemes that are also words, only what is a pair in base64; a header without a scheme that is known.
+    Form(re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:])[^\s"',;\\}}]++""", re.IGNORECASE), _behind),
+    Form(re.compile(r"(\bbasic\s++)([A-Za-z0-9+/_-]{4,}+={0,2})", re.IGNORECASE), _user_and_password),
+    Form(
+        re.compile(
+            rf"""(\bauthorization{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}"""
+            rf"""(?:(?:basic|digest|negotiate|ntlm|token|apikey|key|oauth|sso-?key|splunk)\s{{1,8}})?)"""
+            rf"""(?!basic\b|bearer\b)(?=[^\s"',;\\}}\d]{{0,200}}\d)[^\s"',;\\}}]{{8,}}+""",
+            re.IGNORECASE,
+        ),
+        _behind,
+    ),
+    # Signed URLs, and headers with such parts; in a URL that is a part of another one, too.
+    Form(
+        re.compile(
+            rf"""((?:(?<![\w-])|(?<=%26)|(?<=%3F))(?:{_NAMED})(?:=|%3D){_QUOTE})[^\s&"'<>,;\\]{{4,}}+""", re.IGNORECASE
+        ),
+        _behind,
+    ),
+    Form(re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
+    # Tokens that services begin with a word of their own.
+    Form(
+        re.compile(
+            r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}+|github_pat_[A-Za-z0-9_]{20,}+|glpat-[\w-]{20,}+"
+            r"|xox[abeprs]-[\w-]{10,}+|AIza[\w-]{35}|hvs\.[\w-]{20,}+|dapi[0-9a-f]{32}|[rs]k_live_[A-Za-z0-9]{16,}+)",
+            re.ASCII,
+        ),
+        _whole,
+    ),
+)
+
+
+def without_looks(text: str, hidden: str) -> str:
+    """Return the text with `hidden` in place of all that has the form of a secret."""
+    for pattern, cut in FORMS:
+        text = pattern.sub(lambda found, cut=cut: cut(found, hidden), text)  # type: ignore[misc]
+    return text
