@@ -20,7 +20,7 @@ _WORDS = (
 )
 _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
-_NAMED_SO = re.compile(rf"-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
+_NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _PAIR = re.compile(
     rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)(["']?\s*+[=:]\s*+)"""
     r"""("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s"',;}]++)""",
