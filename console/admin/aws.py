@@ -25,7 +25,7 @@ RENEWED_BEFORE = 300.0
 """Seconds before their end by which temporary credentials are asked for again."""
 
 _REGION = re.compile(
-    r"[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
+    r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
 """Of a whole host name: what stands within another one says nothing."""
 

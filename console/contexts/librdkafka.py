@@ -29,7 +29,7 @@ from console.model.secret import Secret
 
 SECTION = "kafka"
 
-_SECTION = re.compile(r"\[(?P<name>[^\]]*)\]")
+_SECTION = re.compile(r"\A\[(?P<name>[^\]]*)\]")
 _NAMES = """
 metadata.broker.list sasl.mechanisms sasl.username sasl.password ssl.ca.location ssl.ca.pem
 ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem enable.ssl.certificate.verification

@@ -19,7 +19,8 @@ from console.plan.amounts import Unit, has_unit, unit_of
 
 Found = TypeVar("Found")
 _OTHER_NUMBER = re.compile(
-    r"[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|([0-9_]+(\.[0-9_]+)?|\.[0-9_]+)[eE][+-]?[0-9]+)"
+    r"\A[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|"
+    r"([0-9_]+(\.[0-9_]+)?|\.[0-9_]+)[eE][+-]?[0-9]+)"
 )
 """What readers of YAML take for a number of other digits: octal, hexadecimal, binary, sexagesimal, with an exponent."""
 

@@ -33,7 +33,7 @@ _EQUALITY = ("=", "!=")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
     {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
 )
-_GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
+_GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
@@ -114,7 +114,7 @@ def require_names(statement: List, columns: Collection[Column[R]]) -> None:
             )
 
 
-_QUOTED_FILTER = re.compile(r"([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
+_QUOTED_FILTER = re.compile(r"\A([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
 _PLAIN_NAMES = frozenset({"topics", "brokers"})
 """Kinds whose names can't contain a comparison operator."""
 

@@ -23,7 +23,7 @@ _WORDS = (
 )
 _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
-_NAMED_SO = re.compile(rf"-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
+_NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _PAIR = re.compile(
     # A quote may be escaped, as in JSON within JSON: then the value ends at one that is escaped as often.
     rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)((?:\\{{0,15}}["'])?\s*+[=:]\s*+)"""

@@ -187,7 +187,7 @@ class PlainAuthenticator:
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 """Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million takes about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
-_SERVER_FIRST = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
+_SERVER_FIRST = re.compile(r"\Ar=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
 """server-first-message. A mandatory extension (m=) would come first."""
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import inf
 from pathlib import Path
+from random import Random
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ def modules_with_expressions() -> list[str]:
 
 @cache
 def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
-    """All of console/ and widgets/, and those whose text can't be known from the code."""
+    """All of console/, widgets/ and themes/, and those whose text can't be known from the code."""
     texts = ((path, path.read_text(encoding="utf-8")) for path in _files())
     # What names none of these methods uses no expression, and need not be parsed.
     trees = {path: ast.parse(text) for path, text in texts if any(f".{name}" in text for name in _CALLS)}
@@ -85,16 +86,15 @@ def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
                 target = assigned.get(id(node), "")
                 private = target.startswith("_") and target not in names
                 uses = (own if private else public).get(target, frozenset())
-                # What is handed on as a value may be used in any way.
-                uses = uses or frozenset({"search", "fullmatch"})
             else:
                 uses = frozenset({what})
-            known.append(Expression(place, pattern, flags, uses))
+            # One that is linear by the method of today has to be so by that of tomorrow.
+            known.append(Expression(place, pattern, flags, uses | {"search", "fullmatch"}))
     return tuple(known), tuple(unknown)
 
 
 def _files() -> Iterator[Path]:
-    for room in ("console", "widgets"):
+    for room in ("console", "widgets", "themes"):
         yield from sorted((ROOT / room).rglob("*.py"))
 
 
@@ -235,6 +235,10 @@ def texts(expression: Expression) -> list[tuple[str, str, str]]:
     prefixes = list(dict.fromkeys(text for text in _prefixes(parsed) if text))[-40:]
     made = [("", unit, end) for unit in units for end in ("", "\0")]
     made += [("", prefix, end) for prefix in prefixes for end in ("", "\0")]
+    # Texts of their own alphabet, in no order.
+    mixing = Random(len(units))
+    mixed = ["".join(mixing.choices(units, k=mixing.randint(2, 6))) for _ in range(MIXED if units else 0)]
+    made += [("", each, end) for each in mixed for end in ("", "\0")]
     # Where one class ends and the next begins is what backtracks.
     of_classes = units[:6]
     made += [(prefix, unit, "\0") for prefix in prefixes[:16] for unit in of_classes]
@@ -286,6 +290,8 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
     return [made[use] for use in sorted(expression.uses)]
 
 
+MIXED = 24
+"""Texts in no order for each expression."""
 HALF, WHOLE = 32 << 10, 64 << 10
 _SURELY_LINEAR = 0.05
 """CPU seconds that no expression needs which looks at 64 KB a few times, and every other one does."""

@@ -20,7 +20,7 @@ NAMES = (
 """The features that releases have, beside metadata.version (Feature.PRODUCTION_FEATURES)."""
 _LOWEST = 7
 """The lowest level of metadata.version that Kafka 4 supports: 3.3-IV3 (MetadataVersion.MINIMUM_VERSION)."""
-_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)*")
+_RELEASE = re.compile(r"\A(\d+\.\d+)(?:\.\d+)*")
 _SHORT = 2**15
 
 

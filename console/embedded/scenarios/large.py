@@ -27,7 +27,7 @@ _TEAMS = (
     "mobile", "partners", "support", "warehouse", "mail", "media", "maps", "reports", "iot", "labs",
 )  # fmt: skip
 _KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
-_NAME = re.compile(r"[a-z]+\.[a-z-]+\.(\d{6})")
+_NAME = re.compile(r"\A[a-z]+\.[a-z-]+\.(\d{6})")
 _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
 """The first topic id; ids are consecutive, so that an id gives the topic's number."""
 

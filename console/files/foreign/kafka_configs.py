@@ -21,11 +21,11 @@ from console.model.yaml_places import FileProblem
 _BY_WORD = {each.kafka_type[:-1]: each for each in ENTITY_TYPES if each.number is not None}
 """Types by the singular that the tool forms: ``client-metric``."""
 _WORDS = "|".join(_BY_WORD)
-_OF_ONE = re.compile(rf"(Dynamic|All) configs for ({_WORDS}) (.+) are:")
+_OF_ONE = re.compile(rf"\A(Dynamic|All) configs for ({_WORDS}) (.+) are:")
 _OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
-_QUOTAS = re.compile(r"Quota configs for (.+) are (.*)")
-_SCRAM = re.compile(r"SCRAM credential configs for user-principal '(.*)' are (.*)")
-_OLD = re.compile(r"Configs for .+ are ?.*")
+_QUOTAS = re.compile(r"\AQuota configs for (.+) are (.*)")
+_SCRAM = re.compile(r"\ASCRAM credential configs for user-principal '(.*)' are (.*)")
+_OLD = re.compile(r"\AConfigs for .+ are ?.*")
 _PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
 _PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
 """A name may have a quote in it, as CN=O'Brien has: the tool escapes none."""

@@ -166,9 +166,9 @@ class Form(NamedTuple):
 
 _LONGEST = 64 << 10
 """Bytes of a line that are looked at."""
-_XML = re.compile(rb"\s*<(?:\?xml|log4j:|Event\b|Events\b|/)")
+_XML = re.compile(rb"\A\s*<(?:\?xml|log4j:|Event\b|Events\b|/)")
 _SYSLOG = re.compile(rb"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
-_SPREAD = re.compile(rb'\s*"message"\s{0,9}:')
+_SPREAD = re.compile(rb'\A\s*"message"\s{0,9}:')
 _AS_JSON = "Write one JSON object a line"
 _PATTERN = "log it by the pattern of Kafka's own configuration, [%d] %p %m (%c)%n"
 
@@ -386,7 +386,7 @@ def has_error(json: bytes) -> bool:
 # -- a logged request that changes something, as ALTER_REQUEST's values -----------------------------------------------
 
 _OWN_PORT = re.compile(r":\d+-")
-_PORT_AND_NUMBERS = re.compile(r"\d+-\d+(?:-\d+)?")
+_PORT_AND_NUMBERS = re.compile(r"\A\d+-\d+(?:-\d+)?")
 _OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
