@@ -14,7 +14,8 @@ NOUNS: Mapping[str, str] = MappingProxyType(
         word: noun
         for noun, words in {
             "topic": "topic topics kafka-topics",
-            "group": "group groups consumer-group consumer-groups consumergroup consumergroups cg kafka-consumer-groups",
+            "group": "group groups consumer-group consumer-groups consumergroup consumergroups cg "
+            "kafka-consumer-groups",
             "broker": "broker brokers node nodes kafka-broker-api-versions",
             "acl": "acl acls access kafka-acls",
             "quota": "quota quotas client-quotas",

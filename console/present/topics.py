@@ -264,8 +264,8 @@ TOPICS: Columns[TopicRow] = Columns(
     changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
-"""size: of all replicas on disk. groups: how many read the topic, and lag_seconds: for how long the next record of the one that is furthest behind has
-waited; both as far as groups were read."""
+"""size: of all replicas on disk. groups: how many read the topic, and lag_seconds: for how long the next record of the
+one that is furthest behind has waited; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> Topic:

@@ -90,3 +90,14 @@ async def test_both_are_a_key_away_in_a_narrow_terminal(demo: ThreadedCluster) -
             await pilot.press("escape", "escape", "Z")
             await seen(app, "Size▾", pilot.pause)
             assert "GiB" in shown(app)
+
+
+@pytest.mark.parametrize("given", ["password=x", "SCRAM-SHA-512=x", "scram=?", "scram.password=@/no/such/file"])
+def test_a_password_is_no_quota_and_the_line_that_sets_one_is_named(
+    demo: ThreadedCluster, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is asked for it, and no file of it is read, before it is refused."""
+    assert cli.run(["run", "-b", demo.bootstrap, "-e", f"set user alice {given}"]) == 1
+    said = capsys.readouterr().err
+    assert "a password is set by: scram set alice SCRAM-SHA-512 password=?" in said
+    assert "has no quota" in said
