@@ -17,6 +17,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
+from tests.support.children import end_children
 from tests.support.collecting import may_be_slow, refuse_hidden
 from tests.support.kafka_jars import KAFKA_4_3, RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
@@ -45,6 +46,13 @@ _KEPT = ("KAC_REQUIRE_BROKERS",)
 
 
 _HOMES = count()
+
+
+@pytest.fixture(autouse=True)
+def no_child_outlives_its_test() -> Iterator[None]:
+    """Whatever a test started ends with it, also where it fails."""
+    yield
+    end_children()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

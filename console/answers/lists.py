@@ -21,7 +21,7 @@ from console.language.filters import (
     without_acl_filters,
 )
 from console.language.statements import FieldFilter
-from console.language.verbs.listing import List
+from console.language.verbs.listing import SIZE, List, asks_for
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import EntityType, listed_alone
@@ -46,7 +46,7 @@ from console.present.kinds import (
 from console.present.names import NOTHING, some
 from console.present.quorum import quorum_rows
 from console.present.quotas import QuotaRow
-from console.present.topics import NO_FACTS, TopicRow
+from console.present.topics import NO_FACTS, TOPICS, TopicRow, size_on_disk
 
 R = TypeVar("R")
 CONFIG_KEYS = ", or a config's key"
@@ -69,6 +69,7 @@ def _table(
     names: Callable[[R, Test], bool],
     parts: tuple[str, ...],
     resource: Callable[[R], ConfigResource] | None = None,
+    shown: Columns[R] | None = None,
 ) -> Table:
     """Return the rows that pass the statement's filters.
 
@@ -76,10 +77,11 @@ def _table(
         names: returns whether a row's name passes.
         parts: of the snapshot, whose failures are reported below the table.
         resource: of a row, where configs can be filtered on, too.
+        shown: the columns, where those of the kind are not all shown.
     """
-    columns: Columns[R] = KINDS[statement.kind]
+    columns: Columns[R] = shown or KINDS[statement.kind]
     by_columns, fields = split_fields(statement) if resource is not None else (statement, ())
-    passes = row_test(by_columns, columns.of("filter"), CONFIG_KEYS if resource is not None else "")
+    passes = row_test(by_columns, KINDS[statement.kind].of("filter"), CONFIG_KEYS if resource is not None else "")
     name_test, configs, found = _names(statement), ConfigFilter(fields), []
     unknown: list[str] = []
     for row in rows:
@@ -117,15 +119,21 @@ def _names(statement: List) -> Test:
 
 
 def _topics(statement: List, snapshot: Snapshot) -> Table:
-    facts = NO_FACTS._replace(lags=TopicLags().after(snapshot))
-    rows = (TopicRow(snapshot.topics[name], facts) for name in sorted(snapshot.topics))
+    by_size = asks_for(statement, SIZE)
+    facts = NO_FACTS._replace(
+        lags=TopicLags().after(snapshot), size=lambda name: size_on_disk(snapshot.log_dirs, name) if by_size else None
+    )
+    rows = [TopicRow(snapshot.topics[name], facts) for name in sorted(snapshot.topics)]
+    if by_size:
+        rows.sort(key=lambda row: facts.size(row.topic.name) or 0, reverse=True)
     return _table(
         statement,
         snapshot,
         rows,
         lambda row, test: test(row.topic.name),
-        ("topics",),
+        ("topics", "log_dirs") if by_size else ("topics",),
         lambda row: topic_resource(row.topic.name),
+        TOPICS if by_size else TOPICS.without({SIZE}),
     )
 
 

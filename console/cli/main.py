@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -139,7 +140,20 @@ def _columns() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors, which repeat what was given, are written as all output is: without control characters."""
+    """A parser whose errors, which repeat what was given, are written as all output is: without control characters.
+
+    meant: returns the line that was probably meant in place of words that are not taken, ``""`` where none is known.
+    words: the arguments.
+    """
+
+    meant: Callable[[], str] | None = None
+    words: Sequence[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        """End the process after an error, with the line that was probably meant."""
+        refused = any(word in message.replace("'", " ").split() for word in self.words[:1])
+        line = self.meant() if self.meant is not None and (refused or self.prog == "kac run") else ""
+        super().error(f"{message}; type: {line}" if line else message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process, after the message on standard error."""
@@ -185,7 +199,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def command_parser(command: Command) -> argparse.ArgumentParser:
+def command_parser(command: Command) -> Parser:
     """Return the parser of a command that has none of its own."""
     made = Parser(
         prog=f"kac {command.name}",
@@ -244,10 +258,12 @@ def run(argv: Sequence[str]) -> int:
             return _version() if name == "version" else run([*arguments[:1], "--help"])
         command = {each.name: each for each in COMMANDS}.get(name)
         if command is None:
-            return _no_such(name)
+            return _no_such(name, arguments, options)
         if command.own_parser:
             return int(command.load()(arguments, options))
-        parsed = command_parser(command).parse_args(arguments, options)
+        made = command_parser(command)
+        made.meant, made.words = partial(_meant, name, arguments, options), arguments
+        parsed = made.parse_args(arguments, options)
         return int(parsed.run(parsed))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -262,15 +278,51 @@ def _listing() -> str:
     return "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS if command.help)
 
 
-def _no_such(name: str) -> int:
+def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -> int:
+    """Say that there is no such command, with the line that does what was probably meant."""
     from difflib import get_close_matches
 
+    from console.language.other_words import words_of
+    from console.present.text import clean
     from console.terminal import complain
 
-    near = get_close_matches(name, [command.name for command in COMMANDS if command.help], n=1)
-    hint = f"did you mean {near[0]}?" if near else "see kac --help"
-    complain(f"there is no command {name!r}: {hint}")
+    own = [command.name for command in COMMANDS if command.help]
+    line = _meant(name, arguments, options)
+    near = get_close_matches(name, words_of(own), n=1) if not line else []
+    if near:
+        line = f"kac {near[0]}" if near[0] in own else _meant(near[0], arguments, options)
+    complain(f"there is no command '{clean(name, 80)}'; " + (f"type: {clean(line, 400)}" if line else "see kac --help"))
     return USAGE
+
+
+def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> str:
+    """Return the line of ours for a command that there is not: a statement of the language, or what other tools' words
+    stand for; ``""`` where there is none."""
+    from itertools import takewhile
+
+    from console.language.other_words import NO_RECORDS, command_line, our_line
+    from console.language.statements import Where
+    from console.language.verbs import VERBS
+
+    words = [name, *takewhile(lambda each: not each.startswith("-"), arguments)]
+    if name == "run":
+        words = words[1:]
+    if not words or (name in {command.name for command in COMMANDS} and name != "run" and len(words) == 1):
+        return ""
+    verb = VERBS.get(words[0])
+    line = " ".join(words) if verb is not None and verb.where & Where.RUN else our_line(words)
+    given = [(flag, getattr(options, each)) for each, flag in _NAMES_A_CLUSTER.items() if hasattr(options, each)]
+    connection = [text for pair in given for text in map(str, pair)]
+    return NO_RECORDS if line == "" else "" if line is None else command_line(line, connection)
+
+
+_NAMES_A_CLUSTER = {
+    "bootstrap_server": "-b",
+    "bootstrap_controller": "--bootstrap-controller",
+    "context": "-c",
+    "command_config": "--command-config",
+    "via": "--via",
+}
 
 
 def _version() -> int:

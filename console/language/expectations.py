@@ -275,6 +275,7 @@ _NAMES_OF_COLUMN: Mapping[str, Names] = {
     "client": KnownNames.clients,
     "ip": KnownNames.ips,
     "principal": KnownNames.principals,
+    "topic": KnownNames.topics,
 }
 _FIXED = {
     "operation": OPERATIONS,

@@ -10,6 +10,8 @@ from operator import eq, ge, gt, le, lt, ne
 from types import MappingProxyType
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from console.language.errors import CommandError, did_you_mean
 from console.language.statements import FieldFilter
 from console.language.verbs.listing import List
@@ -124,6 +126,8 @@ def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
         return _number_test(field, column.unit)
     if column.type == "boolean":
         return _boolean_test(field)
+    if column.type == "names":
+        return _names_test(field)
     return _text_test(field, fold=column.type == "word")
 
 
@@ -134,6 +138,14 @@ def _text_test(field: FieldFilter, *, fold: bool = False) -> FieldTest:
     if field.pattern == "":
         raise CommandError(f"'{field.key}{field.operator}' needs a value", _write(field, "GLOB"), field.span)
     return _negated(field, glob_test([field.pattern], fold=fold))
+
+
+def _names_test(field: FieldFilter) -> FieldTest:
+    one = _text_test(replace(field, operator="="))
+    has = field.operator == "="
+    if field.operator not in _EQUALITY:
+        _text_test(field)  # raises what is wrong
+    return lambda names: isinstance(names, list) and any(map(one, names)) is has
 
 
 def _boolean_test(field: FieldFilter) -> FieldTest:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.language.errors import ParseError, did_you_mean, is_one_slip
+from console.language.other_words import NO_RECORDS, our_line
 from console.language.reader import Expected, Mark, Reader, Role, What
 from console.language.statements import INTERACTIVE, Statement, Where
 from console.language.tokenizer import Places, RawStatement, Word, scan
@@ -136,8 +137,18 @@ def _verbs_by_word(where: Where) -> Mapping[str, Verb]:
     return {word: verb for verb in verbs_for(where) for word in (verb.name, *verb.also)}
 
 
+def _written(line: str) -> str:
+    """Return what to type in place of another tool's words."""
+    if not line:
+        return NO_RECORDS
+    return f"in a shell: {line}" if line.startswith("kac") else f"write: {line}"
+
+
 def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
+    words = [each.text for each in reader.raw.words]
     known = VERBS.get(name) if word.bare else None
+    if (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
+        reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
         reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)

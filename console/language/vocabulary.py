@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from console.language.errors import CommandError, did_you_mean
-from console.language.quoting import ENTITY_WORDS
+from console.language.quoting import ENTITY_WORDS, quote
 from console.language.sensitive import seems_sensitive
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
@@ -15,7 +15,7 @@ from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, Resou
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker, no_such
-from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
+from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, USER, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot, config_label
 from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
@@ -184,6 +184,9 @@ def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # 
     # A quota of the other kind is not a typo.
     guess = did_you_mean(key.name, legal) if key.name not in QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
+    user = entity.as_dict().get(USER)
+    if user is not None and re.search(r"scram|passw|secret|mechanism", key.name, re.IGNORECASE):
+        hint = f"a password is set by: scram set {quote(user)} SCRAM-SHA-512 password=?"
     raise CommandError(f"{_kind(entity)} has no quota '{key.name}'", hint, key.span)
 
 

@@ -24,8 +24,9 @@ from widgets.row_source import Column as ScreenColumn
 if TYPE_CHECKING:
     from console.model.time_lag import Behind
 
-Type = Literal["text", "word", "number", "boolean", "object"]
-"""The JSON type of a value; a word is a text of a fixed set, compared without regard to case."""
+Type = Literal["text", "word", "number", "boolean", "object", "names"]
+"""The JSON type of a value; a word is a text of a fixed set, compared without regard to case; names are a list of
+texts, of which one has to match."""
 View = Literal["filter", "data", "list", "detail", "screen"]
 """``KEY=VALUE`` of `list`; the objects of JSON, YAML and CSV; the text of `list`; the object of `describe`; the
 screen."""

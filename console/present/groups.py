@@ -25,6 +25,7 @@ from console.present.columns import (
     DATA,
     DETAIL,
     EVERYWHERE,
+    FILTER,
     LIST,
     LISTED,
     SCREEN,
@@ -122,6 +123,15 @@ class GroupRow(NamedTuple):
         return None if self.trend is None else len(self.trend.stuck)
 
 
+def _topics_read(row: GroupRow) -> list[Data] | None:
+    """Return the topics that a group reads: of which it committed offsets, or has partitions; None where neither is
+    known."""
+    if row.lag is None and row.group.members is None:
+        return None
+    committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
+    return sorted(committed | {topic for each in row.group.members or () for topic, _ in each.assignment})
+
+
 GROUPS: Columns[GroupRow] = Columns(
     Column(
         "name",
@@ -147,6 +157,7 @@ GROUPS: Columns[GroupRow] = Columns(
         layout=ScreenColumn("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
     ),
     Column("protocol", LISTED | DETAIL, lambda row: row.group.protocol),
+    Column("topic", FILTER, _topics_read, "names", unknown=True),
     Column("assignor", DETAIL, lambda row: _assignor(row.group) or ABSENT),
     Column(
         "members",

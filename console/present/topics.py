@@ -27,7 +27,6 @@ from console.present.columns import (
     EVERYWHERE,
     LISTED,
     OVER_POLLS,
-    SCREEN,
     SHOWN,
     Column,
     Columns,
@@ -232,10 +231,11 @@ TOPICS: Columns[TopicRow] = Columns(
     overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),
     Column(
         "size",
-        SCREEN,
+        EVERYWHERE,
         _bytes_on_disk,
         "number",
         Unit.BYTES,
+        unknown=True,
         cell=lambda row: "" if (held := _bytes_on_disk(row)) is None else size(held),
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
@@ -262,9 +262,10 @@ TOPICS: Columns[TopicRow] = Columns(
         layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=18, sort_key="T"),
     ),
     changed_column(lambda row: row.facts.changed(row.topic.name)),
+    orders={"list": ("name", "size")},
 )
-"""groups: how many read the topic, and lag_seconds: for how long the next record of the one that is furthest behind has
-waited; both as far as groups were read."""
+"""size: of all replicas on disk. groups: how many read the topic, and lag_seconds: for how long the next record of the
+one that is furthest behind has waited; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> Topic:

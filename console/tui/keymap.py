@@ -191,6 +191,7 @@ KEYS: tuple[Key, ...] = (
         needs=("row",),
         rank=31,
     ),
+    _key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, needs=("row",), rank=33),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
     _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.broker_probe import live_brokers
+from tests.support.children import Child
 from tests.support.kafka_classes import archive_options, class_path, make
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
@@ -116,7 +117,7 @@ def test_a_broker_that_cannot_start_says_why() -> None:
 @pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
 def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
-    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    owner = Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     assert owner.stdout is not None
     with owner.stdout as output:
         host, _, port = output.readline().strip().partition(":")

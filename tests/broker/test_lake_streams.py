@@ -32,6 +32,7 @@ from console.pipeline.reader import Gone
 from console.pipeline.results import status
 from console.pipeline.schema import HISTORY, KRAFT_RECORD, REQUEST
 from tests.pipeline.request_lines import alter_configs, produce
+from tests.support.children import async_child
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 from tests.support.patience import LONG_PATIENCE
@@ -161,7 +162,7 @@ def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
 async def started(lake: Lake, job: str) -> asyncio.subprocess.Process:
     words = ("-m", "console", "lake", job, "--lake", lake.where, "--master", "local[2]")
     pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.PIPE}
-    return await asyncio.create_subprocess_exec(sys.executable, *words, env=dict(os.environ), **pipes)  # type: ignore[arg-type]
+    return await async_child(sys.executable, *words, env=dict(os.environ), **pipes)  # type: ignore[arg-type]
 
 
 async def until(is_so: Callable[[], bool]) -> None:

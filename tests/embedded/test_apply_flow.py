@@ -57,6 +57,7 @@ from tests.embedded.apply_fronts import (
     until,
 )
 from tests.support.applied import apply_plan
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -527,7 +528,7 @@ TWICE = f"{PLAIN.statement}; apply --yes; set topic orders retention.ms=2d; appl
 
 def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "console", words[0], "-b", cluster.bootstrap, *words[1:]]
-    return subprocess.Popen(
+    return Child(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -19,6 +19,7 @@ from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.cluster_command import add_options, argv_of
 from console.embedded.spec import RELEASE_NAMES, SCENARIO_NAMES
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
@@ -78,7 +79,7 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
 
 def test_a_cluster_tells_its_addresses_first_and_stops_when_told() -> None:
     command = (*KAC, "cluster", "--brokers", "2", "--controllers", "1")
-    with subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True) as cluster:
+    with Child(command, cwd=HERE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         addresses = cluster.stdout.readline().strip().split(",")
         assert len(addresses) == 2

@@ -20,6 +20,7 @@ from console.cli.doctor import host_checks
 from console.cli.doctor_cluster import advertised_checks
 from console.embedded.brokers import EmbeddedCluster
 from console.model.cluster import Broker, ClusterInfo
+from tests.support.children import async_child
 from tests.support.free_ports import free_ports
 from tests.support.patience import PATIENCE
 from tests.support.registry_server import registry
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 async def doctor(home: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, Mapping[str, Any]], str]:
     """Its exit code, its checks by name, and its standard error."""
-    process = await asyncio.create_subprocess_exec(
+    process = await async_child(
         *(sys.executable, "-m", "console", "doctor", "--output", "json", *arguments),
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **environment},

@@ -34,6 +34,7 @@ from console.session.event_reversal import way_back
 from console.session.reads_in_turn import FEW, FOR_EVENTS, Paces, ReadsInTurn, gaps, unseen_since
 from console.session.session import Session
 from console.triage.events import Event, Kind
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 
@@ -68,9 +69,7 @@ class Watching:
 @contextmanager
 def watching(bootstrap: str, said: str = "watching for") -> Iterator[Watching]:
     command = [sys.executable, "-m", "console", "events", "-b", bootstrap, "--output", "json", "--for", f"{PATIENCE}s"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    ) as process:
+    with Child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
         try:
             it = Watching(process)
             it.until(said)

@@ -34,6 +34,7 @@ from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.wire.frames import decode_body, decode_request
 from console.wire.schemas import api_name, messages
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.record_harmless_configs import definitions
 
@@ -281,7 +282,7 @@ def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> N
     for attempt in range(3):
         file = tmp_path / f"record-{attempt}"
         command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
-        with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}) as process:
+        with Child(command, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}) as process:
             wanted, until, seen = 11 + 20 * attempt, time.monotonic() + PATIENCE, 0
             while seen < wanted:
                 assert time.monotonic() < until
@@ -302,7 +303,7 @@ def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> N
 def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_path: Path) -> None:
     file = tmp_path / "record"
     command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
-    with subprocess.Popen(
+    with Child(
         command,
         env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
         stdout=subprocess.PIPE,
@@ -328,7 +329,7 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
         "PYTHONUNBUFFERED": "1",
     }
     command = [sys.executable, "-m", "console", "triage", "-b", cluster.bootstrap, "--watch"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    with Child(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()  # it watches
         process.send_signal(signal.SIGUSR1)

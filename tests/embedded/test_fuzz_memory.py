@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.embedded.raw_client import framed, header
 from tests.embedded.test_fuzz import FRAMES
 from tests.embedded.test_state_file import RUN
+from tests.support.children import async_child
 
 SETTLED = 5_000
 """Frames after which the process has what it needs."""
@@ -54,7 +55,7 @@ def test_frames_leave_no_trace(count: int) -> None:
     loop = asyncio.new_event_loop()
 
     async def begin() -> tuple[asyncio.subprocess.Process, str]:
-        process = await asyncio.create_subprocess_exec(
+        process = await async_child(
             sys.executable, "-c", RUN, "--still", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         assert process.stdout is not None

@@ -15,6 +15,7 @@ import pytest
 from console.embedded.brokers import run_in_thread
 from console.embedded.cluster_command import ClusterProcessFailed, kept, run_in_process
 from console.embedded.spec import ClusterSpec
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 
@@ -63,9 +64,7 @@ with run_in_process(["--brokers", "1"]) as bootstrap:
 
 
 def test_it_ends_when_its_starter_is_killed() -> None:
-    starter = subprocess.Popen(
-        [sys.executable, "-c", STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    starter = Child([sys.executable, "-c", STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
     address = starter.stdout.readline().strip()
     assert listens(address)

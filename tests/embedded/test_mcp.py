@@ -38,6 +38,7 @@ from console.model.changes import AlterConfigs, ConfigOp
 from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from tests.support.children import Child
 from tests.support.hostile_text import acted_upon
 from tests.support.patience import PATIENCE
 
@@ -514,7 +515,7 @@ def test_standard_output_has_nothing_but_the_protocol(cluster: ThreadedCluster) 
         "params": {"name": "list", "arguments": {"kind": "acls"}},
     }
     done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    process = subprocess.Popen(
+    process = Child(
         [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -20,6 +20,7 @@ from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.children import async_child
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
@@ -137,7 +138,7 @@ raise SystemExit(run_cluster(parser.parse_args()))
 
 
 async def started(*argv: str) -> tuple[asyncio.subprocess.Process, str]:
-    process = await asyncio.create_subprocess_exec(
+    process = await async_child(
         sys.executable, "-c", RUN, *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -36,6 +35,7 @@ from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from tests.support.applied import apply_plan
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -255,9 +255,7 @@ def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path:
     script = "set topic orders retention.ms=1d; apply --yes; set topic orders retention.ms=2d; apply --yes"
     command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "-e", script]
     with (tmp_path / "out").open("w") as out:
-        process = subprocess.Popen(
-            command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
-        )
+        process = Child(command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert running.wait(PATIENCE)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == cli.INTERRUPTED

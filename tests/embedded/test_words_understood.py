@@ -21,6 +21,7 @@ from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.statements import Where
 from console.language.verbs.leave import Quit
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from widgets.row_table import TextSearch
 
@@ -126,7 +127,7 @@ def test_a_filter_is_taken_with_the_key_that_opens_it(query: str, hits: list[int
 def test_a_watched_verdict_is_an_object_a_line(cluster: ThreadedCluster) -> None:
     command = [sys.executable, "-m", "console", "triage", "-b", cluster.bootstrap, "--watch", "--output", "json"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    with Child(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert first["healthy"] is True

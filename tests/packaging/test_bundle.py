@@ -16,6 +16,7 @@ import pytest
 from bundle.inputs import GLIBC, ROOT, Missing
 from bundle.make import LIMITS, Bundle, make
 from console.cli.manual.completion_scripts import SCRIPTS
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
@@ -190,9 +191,7 @@ def test_a_terminal_that_draws_nothing_is_told_what_works(root: Path, tmp_path: 
 
 
 def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
-    cluster = subprocess.Popen(
-        inside(root, "/kac", "cluster", "--port", "0"), stdout=subprocess.PIPE, text=True, env={}
-    )
+    cluster = Child(inside(root, "/kac", "cluster", "--port", "0"), stdout=subprocess.PIPE, text=True, env={})
     try:
         assert cluster.stdout is not None
         address = re.search(r"127\.0\.0\.1:\d+", cluster.stdout.readline())

@@ -12,6 +12,7 @@ import pytest
 
 from bundle.inputs import LAUNCHER
 from bundle.make import link
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 pytestmark = [
@@ -116,7 +117,7 @@ def test_a_tree_that_is_not_whole_is_made_again(kac: Path, tmp_path: Path, harm:
 
 def test_starts_at_once_make_one_tree(kac: Path, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path)}
-    started = [subprocess.Popen([kac, str(n)], env=environment, stdout=subprocess.PIPE, text=True) for n in range(8)]
+    started = [Child([kac, str(n)], env=environment, stdout=subprocess.PIPE, text=True) for n in range(8)]
     said = [process.communicate(timeout=PATIENCE)[0] for process in started]
     assert [line.split()[-1] for line in said] == [str(n) for n in range(8)]
     assert [process.returncode for process in started] == [0] * 8

@@ -26,6 +26,7 @@ from console.pipeline.tables import Tables
 from tests.pipeline.dying_update import Told
 from tests.pipeline.small_site import Site, no_session
 from tests.pipeline.two_lakes import TwoLakes
+from tests.support.children import Child
 from tests.support.metadata_log import value
 from tests.support.patience import LONG_PATIENCE
 
@@ -41,7 +42,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.pipeline.dying_update", str(file)]
     root = Path(__file__).parents[2]
-    return subprocess.Popen(
+    return Child(
         command,
         cwd=root,
         text=True,

@@ -27,6 +27,7 @@ from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.runs import Progress, SparkFailed
 from console.pipeline.schema import HISTORY, SNAPSHOT
+from tests.support.children import Child
 
 ROOT = Path(__file__).parents[2]
 
@@ -211,7 +212,7 @@ class Typed:
     def __init__(self, argv: Sequence[str], state: Path) -> None:
         self.mark = uuid.uuid4().hex
         environ = {**os.environ, "KAC_TEST_MARK": self.mark, "XDG_STATE_HOME": str(state)}
-        self.process = subprocess.Popen(
+        self.process = Child(
             [sys.executable, "-m", "console", "lake", *argv],
             cwd=ROOT,
             env=environ,

@@ -42,6 +42,7 @@ from console.pipeline.spark_session import lake_session
 from tests.pipeline.lake_tables import held
 from tests.pipeline.small_site import CLUSTER, PASSWORD, Site
 from tests.support import sample_lake
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.s3_store import BUCKET, KEYS, STORES, NoStoreError, Store, running
 
@@ -296,7 +297,7 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
 def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], set[str]]:
     """What a command in a process of its own did, and the command lines of all processes that it began."""
     lines: set[str] = set()
-    with subprocess.Popen(
+    with Child(
         [sys.executable, "-m", "console", *argv],
         env=environ,
         stdout=subprocess.PIPE,

@@ -11,6 +11,7 @@ import pytest
 
 from console.pipeline.java import NoSpark
 from console.pipeline.spark_session import scratch_folder
+from tests.support.children import Child
 
 HOLD = """
 import sys
@@ -24,9 +25,7 @@ with scratch_folder(Path(sys.argv[1])) as folder:
 
 
 def holder(base: Path) -> tuple[subprocess.Popen[str], Path]:
-    run = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(base)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    run = Child([sys.executable, "-c", HOLD, str(base)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
     return run, Path(run.stdout.readline().strip())
 

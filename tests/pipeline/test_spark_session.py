@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.pipeline.schema import DRIFT, REQUEST, Column, Table
+from tests.support.children import Child
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -250,7 +251,7 @@ with started() as spark:
 
 @pytest.mark.slow
 def test_a_killed_program_takes_java_with_it(tmp_path: Path) -> None:
-    program = subprocess.Popen(
+    program = Child(
         [sys.executable, "-c", START + ENDLESS, str(tmp_path)],
         env=marked(tmp_path),
         stdin=subprocess.PIPE,

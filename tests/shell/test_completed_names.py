@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Self
 import pytest
 
 from console.cli.manual.completion_scripts import SCRIPTS
+from tests.support.children import Child
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -136,7 +136,7 @@ class Shell:
         with self.terminal:
             answer = [sys.executable, "-c", ANSWER.format(root=str(ROOT))]
             environment = {"HOME": str(self.where), "LANG": "C.UTF-8"}
-            process = subprocess.Popen(answer, cwd=self.where, env=environment)
+            process = Child(answer, cwd=self.where, env=environment)
             try:
                 yield self
             finally:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 _SEIZE, _INTERRUPT = 0x4206, 0x4207
@@ -27,7 +28,7 @@ _STOPPED = "stopped"
 def stopped_thread(thread: int) -> Iterator[None]:
     """Inside, a thread does nothing. thread: its id in Linux. Raises OSError where it can't be stopped."""
     command = [sys.executable, "-m", "tests.support.stopped_thread", str(thread)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             if process.stdout.readline().strip() != _STOPPED:

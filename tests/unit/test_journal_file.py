@@ -24,6 +24,7 @@ from console.model.failure import Failure
 from console.model.journal_lines import LONGEST_LINE, Closed, Mended, Origin, Place, Request, Sending, Who
 from console.plan.edits import SetConfig
 from console.plan.staged import Staged
+from tests.support.children import Child
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 WHO = Who("alice", "root")
@@ -201,9 +202,7 @@ def test_several_processes_write_side_by_side(path: Path) -> None:
     """No number twice, no line in another, none lost."""
     processes, each = 4, 25
     running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(each)], stdout=subprocess.PIPE, text=True, cwd=ROOT
-        )
+        Child([sys.executable, "-c", WRITER, str(path), str(each)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         for _ in range(processes)
     ]
     given = [int(line) for process in running for line in process.communicate()[0].split()]

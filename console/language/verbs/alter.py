@@ -78,6 +78,8 @@ def _needs(statement: Alter, selected: Subject | None) -> Needs:
 
 
 def _secrets(statement: Alter) -> tuple[SecretSlot, ...]:
+    if statement.entity is not None and isinstance(statement.entity.subject, QuotaEntity):
+        return ()  # a quota is none: nobody is asked for what is refused
     about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
     return secrets_among(statement.assigns, about)
 

@@ -29,8 +29,8 @@ KINDS = (
 )
 """What can be listed."""
 
-GROUPS, LAG_SECONDS = "groups", "lag_seconds"
-"""Columns of topics, and of groups and topics, that take more to read."""
+GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
+"""Columns of topics, of groups and topics, and of topics that take more to read."""
 
 SINGLY = 100
 """Names that are asked for one by one; for more, everything is read."""
@@ -74,7 +74,8 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
-            return read | (_lags(statement, ()) if _asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING)
+            lags = _lags(statement, ()) if asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING
+            return read | lags | (whole_parts("cluster", "log_dirs") if asks_for(statement, SIZE) else NOTHING)
         case "brokers":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts("cluster", "quorum", "versions", "topics")
@@ -97,12 +98,13 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
 
 def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
     """Return the need for the lag of groups, as a time only where it is asked for: that reads records' timestamps."""
-    times = _asks_for(statement, LAG_SECONDS)
+    times = asks_for(statement, LAG_SECONDS)
     return whole_parts("groups") | Needs(lags_of=frozenset({groups}), lag_times=times)
 
 
-def _asks_for(statement: List, *columns: str) -> bool:
-    return any(field.key in columns for field in statement.fields)
+def asks_for(statement: List, *columns: str) -> bool:
+    """Return whether a filter is on one of these columns."""
+    return any(field.key.replace("-", "_") in columns for field in statement.fields)
 
 
 def _users(statement: List) -> Needs:
@@ -140,13 +142,17 @@ VERBS = (
         "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
         "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
         "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
-        "(-1) is greater than all of them. For ACLs, ANY is any code, and pattern_type=MATCH finds all that affect "
+        "(-1) is greater than all of them. Of topics, size is that of all replicas on disk, and a filter on it lists "
+        "the largest first; of groups, topic=NAME finds those that read it. For ACLs, ANY is any code, and "
+        "pattern_type=MATCH finds all that affect "
         "resource_name=NAME. All filters must match. A row without the column matches no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
             "list topics under_replicated>0",
             "list topics retention.ms>=7d",
+            "list topics size>1GiB",
+            "list groups topic=orders",
             "list groups lag>1000",
             "list groups lag_seconds>5min",
             "list quotas user=alice",

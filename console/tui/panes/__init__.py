@@ -63,6 +63,14 @@ def make_view(
             return _view_of_past(name, cluster, lake, message, journal, editing)
         case keymap.BROKERS | keymap.QUORUM | keymap.FEATURES:
             return _view_of_nodes(name, cluster, navigator, editing, message)
+        case keymap.TOPICS:
+            from console.tui.panes.topics import TopicsView
+
+            return TopicsView(cluster, navigator, editing, execute)
+        case keymap.TOPIC:
+            from console.tui.panes.topics import PartitionsView
+
+            return PartitionsView(cluster, navigator, editing, message, execute)
     return _view_of_noun(name, cluster, navigator, editing, message)
 
 
@@ -91,14 +99,6 @@ def _view_of_noun(
 ) -> View:
     """Create the view of what the nodes hold. Raises KeyError for another name."""
     match name:
-        case keymap.TOPICS:
-            from console.tui.panes.topics import TopicsView
-
-            return TopicsView(cluster, navigator, editing)
-        case keymap.TOPIC:
-            from console.tui.panes.topics import PartitionsView
-
-            return PartitionsView(cluster, navigator, editing, message)
         case keymap.RECORDS:
             from console.tui.panes.records import RecordsView
 

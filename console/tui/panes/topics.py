@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.model.cluster import Topic
@@ -39,18 +39,32 @@ from console.tui.panes.details import BesideView
 from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.view import View, bindings
 from console.tui.places import records_in
+from console.tui.reading import start
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from console.model.half_hour import Kind
     from console.model.snapshot import ReadFailure
+    from console.tui.panes.now import Execute
     from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
 
 
 NO_RATES: Mapping[str, Rate] = {}
+
+
+def show_readers(app: App[Any], execute: Execute, topic: str) -> None:
+    """Show the groups that read a topic, as ``list groups topic=…`` does."""
+    from console.language.arguments import literal_pattern
+    from console.language.statements import FieldFilter
+    from console.language.verbs.listing import List
+
+    readers = List("groups", fields=(FieldFilter("topic", literal_pattern(topic)),))
+    start(app, partial(execute, [readers]), group="command", name="command")
 
 
 class ListedTopics:
@@ -132,9 +146,9 @@ class TopicsView(BesideView[Topic]):
     COLUMNS = TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, execute: Execute) -> None:
         super().__init__(cluster)
-        self._navigator, self._editing = navigator, editing
+        self._navigator, self._editing, self._execute = navigator, editing, execute
         self._listed = ListedTopics(self)
         self._swept: Swept | None = None
 
@@ -245,6 +259,12 @@ class TopicsView(BesideView[Topic]):
         self._listed.internal = not self._listed.internal
         self.redraw()
 
+    def do_readers(self) -> None:
+        """Show the groups that read the topic."""
+        topic = self.row()
+        if topic is not None:
+            show_readers(self.app, self._execute, topic.name)
+
     def do_edit(self) -> None:
         """Begin the command that sets a config of the topics meant."""
         self._editing.begin_set(self.targets(), left_out=self.left_out())
@@ -300,9 +320,16 @@ class PartitionsView(OwnLinesView[PartitionRow]):
     COLUMNS = PARTITIONS.layout
     EMPTY = "no such topic any more"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+    def __init__(
+        self,
+        cluster: ShownCluster,
+        navigator: Navigator,
+        editing: Editing,
+        message: MessageLine,
+        execute: Execute,
+    ) -> None:
         super().__init__(cluster)
-        self._navigator, self._editing, self._message = navigator, editing, message
+        self._navigator, self._editing, self._message, self._execute = navigator, editing, message, execute
         self._readers: tuple[str | None, int, Collection[str]] = (None, -1, ())
 
     @property
@@ -388,6 +415,11 @@ class PartitionsView(OwnLinesView[PartitionRow]):
         row = self.row()
         if row is not None:
             await self._navigator.goto(records_in(self.place, Records(self.place.topic or "", row.partition.number)))
+
+    def do_readers(self) -> None:
+        """Show the groups that read the topic."""
+        if self.place.topic is not None:
+            show_readers(self.app, self._execute, self.place.topic)
 
     def copied(self) -> str:
         """Return ``topic-partition``."""

@@ -1,0 +1,229 @@
+"""What people type first, by the words of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and the line of
+ours that does it. One table, for the command line and the language. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+from console.language.quoting import quote
+
+NOUNS: Mapping[str, str] = MappingProxyType(
+    {
+        word: noun
+        for noun, words in {
+            "topic": "topic topics kafka-topics",
+            "group": "group groups consumer-group consumer-groups consumergroup consumergroups cg "
+            "kafka-consumer-groups",
+            "broker": "broker brokers node nodes kafka-broker-api-versions",
+            "acl": "acl acls access kafka-acls",
+            "quota": "quota quotas client-quotas",
+            "config": "config configs cfg kafka-configs",
+            "scram": "scram scrams user users user-scram security",
+            "quorum": "quorum controller controllers metadata-quorum kafka-metadata-quorum",
+            "transaction": "transaction transactions txn txns kafka-transactions",
+            "feature": "feature features kafka-features",
+            "token": "token tokens dtoken dtokens delegation-token delegation-tokens kafka-delegation-tokens",
+            "record": "record records message messages kafka-console-consumer kafka-delete-records",
+            "offset": "offset offsets consumer-group-offset consumer-group-offsets kafka-get-offsets",
+            "partition": "partition partitions",
+            "move": "move moves reassign reassignment reassignments partition-reassignment kafka-reassign-partitions",
+            "leader": "leader leaders elect-leaders leader-election kafka-leader-election",
+            "context": "context contexts profile profiles get-contexts use-context current-context",
+            "cluster": "cluster kafka-cluster",
+            "size": "size sizes disk disks log-dirs logdirs describe-log-dirs kafka-log-dirs",
+            "lag": "lag lags",
+        }.items()
+        for word in words.split()
+    }
+)
+"""Another tool's word -> what it is about."""
+VERBS: Mapping[str, str] = MappingProxyType(
+    {
+        word: verb
+        for verb, words in {
+            "list": "list ls get show all search",
+            "describe": "describe desc info inspect view status health metadata",
+            "create": "create new add make grant",
+            "delete": "delete rm remove del drop destroy revoke",
+            "alter": "alter set edit update patch alter-config alter-configs configure",
+            "purge": "purge truncate empty clear trim trim-prefix delete-records flush",
+            "grow": "grow scale add-partitions expand",
+            "reset": "reset seek rewind reset-offsets reset-offset",
+            "read": "read consume tail cat peek browse logs fetch",
+            "use": "use switch",
+        }.items()
+        for word in words.split()
+    }
+)
+"""Another tool's word -> what it does."""
+ALONE: Mapping[str, str] = MappingProxyType(
+    {
+        "health": "kac triage",
+        "status": "kac triage",
+        "check": "kac doctor",
+        "ping": "kac doctor",
+        "api-versions": "kac doctor",
+        "watch": "kac events",
+        "top": "list topics size>0",
+        "ui": "kac",
+        **dict.fromkeys(("drain", "replace", "balance", "replication"), "kac moves --help"),
+        "produce": "",
+        "kafka-console-producer": "",
+    }
+)
+"""A word that stands alone -> the line; ``""`` for what kac does not do."""
+LINES: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("topic", "list"): "list topics",
+        ("topic", "describe"): "describe topic NAME",
+        ("topic", "create"): "create topic NAME partitions=12 replication=3",
+        ("topic", "delete"): "delete topic NAME",
+        ("topic", "alter"): "set topic NAME retention.ms=7d",
+        ("topic", "purge"): "delete records topic NAME before latest",
+        ("topic", "grow"): "grow topic NAME partitions=24",
+        ("topic", "read"): "records topic NAME",
+        ("partition", "list"): "describe topic NAME",
+        ("partition", "describe"): "describe topic NAME",
+        ("partition", "create"): "grow topic NAME partitions=24",
+        ("partition", "grow"): "grow topic NAME partitions=24",
+        ("partition", "alter"): "grow topic NAME partitions=24",
+        ("group", "list"): "list groups",
+        ("group", "describe"): "describe group NAME",
+        ("group", "delete"): "delete group NAME",
+        ("group", "reset"): "reset group NAME topic TOPIC to earliest",
+        ("group", "alter"): "reset group NAME topic TOPIC to earliest",
+        ("offset", "list"): "describe group NAME",
+        ("offset", "describe"): "describe group NAME",
+        ("offset", "reset"): "reset group NAME topic TOPIC to earliest",
+        ("offset", "alter"): "reset group NAME topic TOPIC to earliest",
+        ("offset", "delete"): "delete group NAME topic TOPIC",
+        ("lag", "list"): "list groups lag>0",
+        ("lag", "describe"): "describe group NAME",
+        ("broker", "list"): "list brokers",
+        ("broker", "describe"): "describe broker ID",
+        ("broker", "alter"): "set broker ID log.cleaner.threads=2",
+        ("broker", "delete"): "unregister broker ID",
+        ("cluster", "list"): "list brokers",
+        ("cluster", "describe"): "kac triage",
+        ("acl", "list"): "list acls",
+        ("acl", "create"): "allow User:NAME READ on topic TOPIC",
+        ("acl", "delete"): "revoke allow User:NAME READ on topic TOPIC",
+        ("acl", "describe"): "list acls principal=User:NAME",
+        ("quota", "list"): "list quotas",
+        ("quota", "describe"): "describe user NAME",
+        ("quota", "alter"): "set user NAME producer_byte_rate=10MB/s",
+        ("quota", "create"): "set user NAME producer_byte_rate=10MB/s",
+        ("quota", "delete"): "unset user NAME producer_byte_rate",
+        ("config", "list"): "describe topic NAME",
+        ("config", "describe"): "describe topic NAME",
+        ("config", "alter"): "set topic NAME retention.ms=7d",
+        ("config", "create"): "set topic NAME retention.ms=7d",
+        ("config", "delete"): "unset topic NAME retention.ms",
+        ("scram", "list"): "list scram",
+        ("scram", "describe"): "describe user NAME",
+        ("scram", "create"): "scram set NAME SCRAM-SHA-512 password=?",
+        ("scram", "alter"): "scram set NAME SCRAM-SHA-512 password=?",
+        ("scram", "delete"): "scram delete NAME SCRAM-SHA-512",
+        ("quorum", "list"): "list quorum",
+        ("quorum", "describe"): "list quorum",
+        ("quorum", "create"): "add voter ID",
+        ("quorum", "delete"): "remove voter ID",
+        ("transaction", "list"): "kac transactions list",
+        ("transaction", "describe"): "kac transactions list",
+        ("transaction", "delete"): "kac transactions --help",
+        ("feature", "list"): "kac features describe",
+        ("feature", "describe"): "kac features describe",
+        ("feature", "alter"): "feature set metadata.version=LEVEL",
+        ("token", "list"): "list tokens",
+        ("token", "describe"): "list tokens",
+        ("token", "create"): "token create lifetime=7d",
+        ("token", "delete"): "token expire ID",
+        ("record", "list"): "records topic NAME",
+        ("record", "describe"): "records topic NAME",
+        ("record", "read"): "records topic NAME",
+        ("record", "delete"): "delete records topic NAME before latest",
+        ("record", "purge"): "delete records topic NAME before latest",
+        ("move", "list"): "kac moves --help",
+        ("move", "describe"): "kac moves --help",
+        ("move", "alter"): "kac moves --help",
+        ("move", "delete"): "cancel move topic NAME",
+        ("leader", "list"): "elect preferred all",
+        ("leader", "alter"): "elect preferred all",
+        ("size", "list"): "list topics size>0",
+        ("size", "describe"): "list topics size>0",
+        ("context", "list"): "kac contexts",
+        ("context", "describe"): "kac contexts",
+        ("context", "create"): "kac contexts add NAME",
+        ("context", "use"): "kac --context NAME",
+    }
+)
+"""What it is about, and what it does -> our line: a statement of the language, or a command of kac."""
+NO_RECORDS = "kafka-console-producer: kac writes no records"
+_NAMED = ("NAME", "ID")
+
+
+def our_line(words: Sequence[str]) -> str | None:
+    """Return the line of ours for what begins with other tools' words, with the name that was typed; None where none of
+    the words is known, ``""`` where kac has no such thing.
+
+    Args:
+        words: the statement, or what follows ``kac``; options (``--bootstrap-server …``) are passed over.
+    """
+    known = [word.lower().removesuffix(".sh") for word in words]
+    plain = [(own, word) for own, word in zip(words, known, strict=True) if not own.startswith("-")]
+    if not plain:
+        return None
+    first, others = plain[0][1], plain[1:]
+    verb = next((VERBS[word.lstrip("-")] for word in known if word.lstrip("-") in VERBS), None)
+    nouns = [place for place, (_, word) in enumerate(plain[:2]) if word in NOUNS]
+    if not nouns:
+        if first in ALONE:
+            return ALONE[first]
+        if verb in ("purge", "grow", "read", "reset") and first in VERBS:
+            noun, rest = ("group" if verb == "reset" else "topic"), others
+            return _with_name(LINES[noun, verb], [own for own, _ in rest])
+        return None
+    noun = NOUNS[plain[nouns[0]][1]]
+    # `consumer-group-offset`, `topic config`: the second word is what it is about.
+    if (
+        len(nouns) == 2
+        and (NOUNS[plain[1][1]], verb or "list") in LINES
+        and noun in ("topic", "group", "cluster", "config")
+    ):
+        noun = NOUNS[plain[1][1]]
+    names = [own for own, word in plain[nouns[-1] + 1 :] if word not in VERBS]
+    meant = verb or ("describe" if names else "list")
+    if meant == "list" and names and "list" not in known and "ls" not in known:
+        meant = "describe"
+    line = LINES.get((noun, meant)) or LINES.get((noun, "list")) or LINES.get((noun, "describe"))
+    return _with_name(line, names) if line is not None else None
+
+
+def _with_name(line: str, names: Sequence[str]) -> str:
+    """Return the line with the first name in place of what stands for it."""
+    name = next((each for each in names if "=" not in each), None)
+    if name is None:
+        return line
+    for place in _NAMED:
+        if place in line:
+            return line.replace(place, shlex.quote(name) if line.startswith("kac ") else quote(name))
+    return line
+
+
+def command_line(line: str, connection: Sequence[str] = ()) -> str:
+    """Return what is typed in a shell for a line of `our_line`, or for a statement.
+
+    Args:
+        connection: options that name the cluster.
+    """
+    given = shlex.join(connection)
+    if line.startswith("kac"):
+        return " ".join(filter(None, ("kac", *line.split()[1:2], given, *line.split()[2:])))
+    return " ".join(filter(None, ("kac run", given, "-e", shlex.quote(line))))
+
+
+def words_of(commands: Collection[str]) -> list[str]:
+    """Return all that a typo may have been meant as: these commands, and other tools' words that have a line."""
+    return [*commands, *NOUNS, *ALONE]

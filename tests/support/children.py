@@ -1,0 +1,62 @@
+"""Processes that a test starts: however the test ends, they do. Without this an assertion that fails inside ``with
+Popen(…)`` waits for a program that nobody ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from typing import Any
+
+from tests.support.patience import LONG_PATIENCE, PATIENCE
+
+LONGEST = LONG_PATIENCE - PATIENCE
+"""Seconds for which a child may run: a test that reads from one that says nothing ends before its own limit."""
+_started: list[Child | asyncio.subprocess.Process] = []
+
+
+class Child(subprocess.Popen[Any]):
+    """A process that ends with the block that it is in, and with the test. In place of `subprocess.Popen`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._watchdog = threading.Timer(LONGEST, self.kill)
+        self._watchdog.daemon = True
+        self._watchdog.start()
+        _started.append(self)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:
+            self.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(PATIENCE)
+        self.end()
+        super().__exit__(kind, error, trace)
+
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        self._watchdog.cancel()
+        if self.poll() is None:
+            self.kill()
+            self.wait(PATIENCE)
+
+
+async def async_child(*words: Any, **options: Any) -> asyncio.subprocess.Process:
+    """A process of this loop that ends with the test. In place of `asyncio.create_subprocess_exec`."""
+    process = await asyncio.create_subprocess_exec(*words, **options)
+    _started.append(process)
+    return process
+
+
+def end_children() -> None:
+    """End all that tests have started, and that runs on."""
+    while _started:
+        process = _started.pop()
+        if isinstance(process, Child):
+            process.end()
+        elif process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)

@@ -1,0 +1,113 @@
+"""What people type first gets the line that does it: each line of the table is one of ours, as it stands."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from console.cli import main as cli
+from console.language.errors import ParseError
+from console.language.grammar import parse
+from console.language.other_words import ALONE, LINES, NOUNS, VERBS, command_line, our_line
+from console.language.statements import Where
+
+FILLED = {"NAME": "app", "TOPIC": "orders", "ID": "3", "LEVEL": "25"}
+COMMANDS = {command.name for command in cli.COMMANDS}
+
+
+@pytest.mark.parametrize("line", sorted({*LINES.values(), *ALONE.values()} - {""}))
+def test_each_line_is_one_that_kac_takes(line: str) -> None:
+    if line.startswith("kac"):
+        assert not line.split()[1:] or line.split()[1].lstrip("-") in COMMANDS | {"context"}
+        return
+    text = line
+    for place, value in FILLED.items():
+        text = text.replace(place, value)
+    (statement,) = parse(text, Where.RUN)
+    assert statement is not None
+
+
+def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
+    assert not {word for word in NOUNS if word in VERBS}
+    for word in NOUNS:
+        assert our_line([word]), word
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("get topics", "list topics"),  # kubectl
+        ("get topic orders", "describe topic orders"),
+        ("topic list", "list topics"),  # kcl, rpk
+        ("topic describe orders", "describe topic orders"),
+        ("topic create a", "create topic a partitions=12 replication=3"),
+        ("topic trim-prefix a", "delete records topic a before latest"),
+        ("topic add-partitions a", "grow topic a partitions=24"),
+        ("group seek app", "reset group app topic TOPIC to earliest"),
+        ("get consumer-groups", "list groups"),  # kafkactl
+        ("reset consumer-group-offset app", "reset group app topic TOPIC to earliest"),
+        ("consume a", "records topic a"),
+        ("kafka-topics.sh --list", "list topics"),  # Kafka's own
+        ("kafka-consumer-groups.sh --describe --group", "describe group NAME"),
+        ("kafka-topics --create", "create topic NAME partitions=12 replication=3"),
+        ("consumer-groups", "list groups"),
+        ("quorum", "list quorum"),
+        ("purge orders", "delete records topic orders before latest"),
+        ("purge topic 'a b'", "delete records topic 'a b' before latest"),
+        ("security user create bob", "scram set bob SCRAM-SHA-512 password=?"),
+        ("config get-contexts", "kac contexts"),
+        ("lag", "list groups lag>0"),
+        ("log-dirs describe", "list topics size>0"),
+        ("cluster health", "kac triage"),
+        ("produce a", ""),
+        ("xyzzy a", None),
+    ],
+)
+def test_what_is_typed_first(typed: str, line: str | None) -> None:
+    assert our_line(shlex.split(typed)) == line
+
+
+def test_a_name_is_data_in_the_line() -> None:
+    line = our_line(["topic", "delete", "a; apply --yes"])
+    assert line is not None
+    (statement,) = parse(line)
+    assert type(statement).__name__ == "Delete"
+    assert shlex.split(command_line(line)) == ["kac", "run", "-e", line]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["set", "topic", "a", "retention.ms=1d"], "kac run -e 'set topic a retention.ms=1d'"),
+        (["topics", "list"], "kac run -e 'list topics'"),
+        (["brokers", "list"], "kac run -e 'list brokers'"),
+        (["-c", "prod", "quorum"], "kac run -c prod -e 'list quorum'"),
+        (["run", "list", "topics"], "kac run -e 'list topics'"),
+        (["tpics"], "kac topics"),
+        (["trigae"], "kac triage"),
+        (["contexts", "--lst"], "unrecognized arguments: --lst"),
+    ],
+)
+def test_the_command_line_names_the_line_to_type(
+    typed: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = cli.run(typed)
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == 2
+    assert capsys.readouterr().err.rstrip().endswith(said)
+
+
+def test_a_wrong_option_of_a_right_command_is_not_taken_for_other_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run(["transactions", "describe", "--no-such-option", "1"])
+    assert "type:" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("typed", "line"), [("get topics", "list topics"), ("purge a", "delete records topic a")])
+def test_the_language_names_it_too(typed: str, line: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        parse(typed)
+    assert f"write: {line}" in str(raised.value)
