@@ -381,7 +381,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
             printer(each)
 
     front = TerminalFront(session.context.name, Terminal(), show, complain)
-    given = ApplyOptions(options.valid_only, options.force, risks=accepted(options.accept))
+    given = ApplyOptions(options.valid_only, options.force, risks=frozenset(accepted(options.accept)))
     if not options.yes:
         # The question has all of them; without a terminal the flow asks none.
         notes = () if front.can_ask else table.notes
