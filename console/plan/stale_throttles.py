@@ -22,6 +22,7 @@ LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
+THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
 """In place of a key: the replicas that a move adds to those of its topic."""
 _SHOWN = 3
