@@ -12,9 +12,12 @@ from console.model.entity_types import in_files
 from console.terminal import complain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.answers.results import Table
     from console.files.wanted import Wanted
-    from console.model.config import ConfigResource
+    from console.model.config import ConfigPlace, ConfigResource
+    from console.session.session import Session
 
 EXAMPLES = """examples:
   kac compare staging prod                     two contexts
@@ -114,15 +117,14 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
         return USAGE
     from console import event_loop
     from console.admin.errors import AdminError
-    from console.files.wanted import PARTS, wanted_of
-    from console.session.reading import read_everything
+    from console.files.wanted import PARTS, owned_lines, wanted_of
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
     client = command_client(context)
     session = Session(client, context, "compare")
     try:
-        event_loop.run(read_everything(session))
+        owned = event_loop.run(_read(session))
     except (AdminError, Refused) as error:
         complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
         return FAILED
@@ -131,7 +133,18 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     failures = [each for each in session.snapshot.failures if each.part in PARTS]
     for each in failures:
         complain(f"{text}: could not be read: {each.part} {each.entity}: {each.failure}")
-    return _Side(wanted_of(session.snapshot), frozenset(each.part for each in failures if not each.entity))
+    for line in owned_lines(owned):
+        complain(f"note: {text}: left out: {line}")
+    return _Side(wanted_of(session.snapshot, owned), frozenset(each.part for each in failures if not each.entity))
+
+
+async def _read(session: Session) -> Mapping[ConfigPlace, str]:
+    """Read a cluster; return what of it belongs to running moves. Raises Refused, AdminError."""
+    from console.session.own_throttles import read_owned
+    from console.session.reading import read_everything
+
+    await read_everything(session)
+    return await read_owned(session)
 
 
 def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> int:

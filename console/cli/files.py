@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from console.files.read import Read
     from console.files.staging import Prune, Staging
     from console.files.wanted import Wanted
+    from console.model.config import ConfigPlace
     from console.model.snapshot import Snapshot
     from console.plan.plan import Plan, StageReport
     from console.session.session import Session
@@ -148,6 +149,8 @@ def _left_out(staging: Staging) -> int:
         complain(f"could not be read: {line}")
     for line in staging.spared:
         complain(line)
+    for line in staging.left:
+        complain(f"note: left as it is: {line}")
     return DONE if staging.whole else FAILED
 
 
@@ -319,9 +322,11 @@ async def _stage_files(session: Session, read: Read, prune: tuple[Prune, ...]) -
     """Read the cluster, and stage what files want. Raises Refused, AdminError."""
     from console.files.staging import file_edits, staging_of
     from console.plan.plan import marked
+    from console.session.own_throttles import read_owned
     from console.session.reading import read_everything
 
-    wanted = file_edits(read.wanted, await read_everything(session), prune)
+    known = await read_everything(session)
+    wanted = file_edits(read.wanted, known, prune, await read_owned(session))
     staging = staging_of(read, wanted, session.stage(wanted.edits), session.snapshot)
     session.replan(marked(session.plan, wanted.pruned))
     return staging
@@ -376,7 +381,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
             printer(each)
 
     front = TerminalFront(session.context.name, Terminal(), show, complain)
-    given = ApplyOptions(options.valid_only, options.force, risks=accepted(options.accept))
+    given = ApplyOptions(options.valid_only, options.force, risks=frozenset(accepted(options.accept)))
     if not options.yes:
         # The question has all of them; without a terminal the flow asks none.
         notes = () if front.can_ask else table.notes
@@ -476,7 +481,7 @@ def run_export(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 written whole, 1 written without what could not be read, or not at all, 2 no context.
     """
-    from console.files.wanted import PARTS, by_levels, wanted_of
+    from console.files.wanted import PARTS, by_levels, owned_lines, wanted_of
     from console.files.writing import yaml_text
     from console.model.config import topic_resource
 
@@ -485,14 +490,16 @@ def run_export(options: argparse.Namespace) -> int:
     state = with_session(options, "export", partial(_read_state, logins=as_strimzi))
     if isinstance(state, int):
         return state
-    known, context = state
+    known, context, owned = state
     failures = [each for each in known.failures if each.part in PARTS or (as_strimzi and each.part == "scram")]
     missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
     for line in missing:
         complain(f"could not be read: {line}")
     title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
     unread = [each.part for each in failures if not each.entity]
-    wanted = wanted_of(known)
+    wanted = wanted_of(known, owned)
+    for line in owned_lines(owned):
+        complain(f"note: left out: {line}")
     if as_strimzi:
         # Configs that were not read are not known: an operator would take an empty list of them for its wish.
         topics = {
@@ -510,16 +517,18 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 class _State(NamedTuple):
-    """What is exported, and the context that it was read by."""
+    """What is exported, the context that it was read by, and what of it belongs to running moves."""
 
     snapshot: Snapshot
     context: str
+    owned: Mapping[ConfigPlace, str]
 
 
 async def _read_state(session: Session, *, logins: bool) -> _State:
     """Read everything that a file can want, and who logs in by a password if `logins`. What can't be read is in the
     snapshot's failures, but features, which are printed."""
     from console.admin.errors import AdminError
+    from console.session.own_throttles import read_owned
     from console.session.reading import read_everything
     from console.session.snapshot_reader import read_features, read_scram
 
@@ -530,7 +539,7 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
         await session.keep(read_features(session.client))
     except AdminError as error:
         complain(f"could not be read: features: {error.failure}")
-    return _State(session.snapshot, session.context.name)
+    return _State(session.snapshot, session.context.name, await read_owned(session))
 
 
 def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], label: str) -> str:

@@ -252,7 +252,7 @@ class NounCommand(Struct):
         from console.session.apply_flow import Asks
 
         own, yes = not self.is_kafka, self.given.yes
-        options = ApplyOptions(risks=accepted(self.given.accept))
+        options = ApplyOptions(risks=frozenset(accepted(self.given.accept)))
         return options, Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
 
     def _refusals(self, report: StageReport) -> bool:

@@ -36,7 +36,7 @@ THERE = "there"
 
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
     """Return every difference, topics first. Two secrets can't be compared and count as equal; nor can keys that one
-    side does not name of an entity that it names in part.
+    side does not name of an entity that it names in part, nor what belongs to a running move of either.
     """
     return tuple(each for each in _all(left, right) if not _is_open(each, left, right))
 
@@ -44,6 +44,8 @@ def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
 def _is_open(each: Difference, left: Wanted, right: Wanted) -> bool:
     if not each.key:
         return False
+    if (each.entity, each.key) in left.owned or (each.entity, each.key) in right.owned:
+        return True
     return (each.left is None and each.entity in left.partial) or (each.right is None and each.entity in right.partial)
 
 

@@ -10,15 +10,24 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.files.read import Read
-from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
+from console.files.wanted import (
+    HIDDEN,
+    PARTS,
+    Value,
+    Wanted,
+    WantedTopic,
+    owned_lines,
+    wanted_of,
+)
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
 from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
-from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.cluster import Topic
+from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, settled_topics
 from console.model.yaml_places import FileProblem
 from console.plan.edits import (
     AddAcl,
@@ -35,11 +44,11 @@ from console.plan.edits import (
 )
 from console.plan.plan import StageReport
 from console.plan.staged import Pruned, subject
+from console.plan.stale_throttles import ADDED
 from console.plan.values import as_compared
 from console.present.names import plural, quota_entity
 
 # What has to be edited for a cluster to be as a file wants it.
-
 
 
 class Prune(NamedTuple):
@@ -64,16 +73,20 @@ class Obstacle(NamedTuple):
 
 class FileEdits(Struct, frozen=True):
     """What a wanted state requires. edits: what to stage. obstacles: what no edit can do. pruned: of the edits that
-    remove what no file lists, what they are part of. spared: what is not pruned though it was asked for, and why.
+    remove what no file lists, what they are part of. spared: what is not pruned though it was asked for, and why. left:
+    what the files would have otherwise, and belongs to running moves.
     """
 
     edits: tuple[Edit, ...]
     obstacles: tuple[Obstacle, ...]
     pruned: Mapping[Slot, Pruned] = field(default_factory=dict)
     spared: tuple[str, ...] = ()
+    left: Mapping[ConfigPlace, str] = field(default_factory=dict)
 
 
-def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) -> FileEdits:
+def file_edits(
+    wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = (), owned: Mapping[ConfigPlace, str] | None = None
+) -> FileEdits:
     """Return the edits that make all that a wanted state lists as it wants it.
 
     Of each broker, group, metrics subscription or quota entity that is listed, and of each topic with listed configs,
@@ -83,6 +96,7 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
     Args:
         snapshot: in which `wanted.PARTS` were read.
         prune: what may be removed where the wanted state does not list it.
+        owned: what belongs to running moves, from `session.own_throttles.read_owned`: it is left as it is.
 
     Returns:
         Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse
@@ -90,8 +104,10 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
     """
     edits: list[Edit] = []
     obstacles: list[Obstacle] = []
+    moves = owned or {}
+    topics = dict(settled_topics(snapshot))
     for name, topic in wanted.topics.items():
-        for each in _topic(name, topic, snapshot, wanted.partial):
+        for each in _topic(name, topic, topics.get(name), snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     for resource, values in wanted.configs.items():
         for each in _configs(resource, values, snapshot, wanted.partial):
@@ -104,8 +120,16 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
     edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
     pruned: dict[Slot, Pruned] = {}
     spared: list[str] = []
+    left = {
+        place: moves[place]
+        for edit in edits
+        if isinstance(edit, SetConfig | UnsetConfig) and (place := (edit.resource, edit.key)) in moves
+    }
+    added = ((topic_resource(name), ADDED) for name, topic in wanted.topics.items() if topic.replication is not None)
+    left |= {place: moves[place] for place in added if place in moves}
+    edits = [each for each in edits if (each.target, each.key) not in left]
     some = tuple(prune)
-    now = wanted_of(snapshot) if some else Wanted()
+    now = wanted_of(snapshot, moves) if some else Wanted()
     for one in some:
         for of, gone in _by_section(_unlisted(one, wanted, now)).items():
             if why := _why_spared(one.kind, of, wanted):
@@ -114,14 +138,14 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
             removals = [edit for each in gone for edit in each.edits]
             edits += removals
             pruned |= dict.fromkeys((edit.slot for edit in removals), Pruned(of, len(_sections(now)[of])))
-    return FileEdits(tuple(edits), tuple(obstacles), pruned, tuple(spared))
+    return FileEdits(tuple(edits), tuple(obstacles), pruned, tuple(spared), left)
 
 
 def _topic(
-    name: str, wanted: WantedTopic, snapshot: Snapshot, partial: AbstractSet[Target]
+    name: str, wanted: WantedTopic, there: Topic | None, snapshot: Snapshot, partial: AbstractSet[Target]
 ) -> Iterator[Edit | Obstacle]:
+    """Yield what a topic requires. there: the topic as its running moves leave it, None where there is none."""
     resource = topic_resource(name)
-    there = snapshot.topics.get(name)
     if there is None:
         values = (wanted.configs or {}).items()
         given = {key: _sent(key, value, None) for key, value in values if isinstance(value, str)}
@@ -250,7 +274,8 @@ def _why_spared(kind: str, section: str, wanted: Wanted) -> str:
 class Staging(Struct, frozen=True):
     """The outcome of staging files. report: what was staged. problems: what can't be done, each with its file and line;
     secrets: those among the wanted that are not set and that no file holds, likewise; unread: parts of the cluster that
-    could not be read, a line each. spared: what is not pruned though it was asked for, likewise.
+    could not be read, a line each. spared: what is not pruned though it was asked for, likewise. left: what belongs to
+    running moves, likewise.
     """
 
     report: StageReport
@@ -258,6 +283,7 @@ class Staging(Struct, frozen=True):
     secrets: tuple[FileProblem, ...] = ()
     unread: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     @property
     def blocked(self) -> bool:
@@ -290,7 +316,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
         f"{each.part} {each.entity}: {each.failure}".strip() for each in snapshot.failures if each.part in PARTS
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
-    return Staging(report, tuple(problems), secrets, unread, found.spared)
+    return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(owned_lines(found.left)))
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

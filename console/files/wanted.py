@@ -14,18 +14,28 @@ from msgspec import Struct, field
 
 from console.model.acl import Acl
 from console.model.changes import Target
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigPlace,
+    ConfigResource,
+    ConfigSet,
+    topic_resource,
+)
 from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.quota import QuotaEntity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, settled_topics
 from console.model.yaml_places import FileProblem
+from console.present import names
 
 # What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
 
 
 PARTS = frozenset({"topics", "configs", "quotas", "acls", "resources"})
 """Parts of a snapshot that a wanted state is made of."""
+MOST_LINES = 20
+"""Entities of which it is said that running moves own something of them."""
 KINDS = ("topics", "configs", "quotas", "acls")
 """The kinds of entities that a wanted state is made of."""
 
@@ -57,6 +67,8 @@ class Wanted(Struct, frozen=True):
     listed; quotas: all limits of each entity that is listed. partial: entities of which only some keys are listed: the
     others may be anything. alone: topics and users that are left as they are, whatever is pruned. refused: by kind (one
     of `KINDS`), a document of that kind that was not taken: what it would want is not known, so nothing is pruned.
+    owned: of a cluster, what belongs to running moves and is no wanted state, with a line that says to which
+    (`plan.stale_throttles.owned_by_moves`).
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -66,6 +78,7 @@ class Wanted(Struct, frozen=True):
     partial: frozenset[Target] = frozenset()
     alone: frozenset[Target] = frozenset()
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
+    owned: Mapping[ConfigPlace, str] = field(default_factory=dict)
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -77,24 +90,30 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
         frozenset() if "acls" in parts else wanted.acls,
         wanted.partial,
         wanted.alone,
+        wanted.refused,
+        wanted.owned,
     )
 
 
 # What a cluster is, as a wanted state.
 
 
-def wanted_of(snapshot: Snapshot) -> Wanted:
+def wanted_of(snapshot: Snapshot, owned: Mapping[ConfigPlace, str] | None = None) -> Wanted:
     """Return a cluster as a wanted state: all topics but internal ones, and everything that is set on an entity
-    itself.
+    itself. What belongs to running moves is no part of it.
+
+    Args:
+        owned: what does, from `session.own_throttles.read_owned`.
     """
-    known = _Overrides()
+    owned = owned or {}
+    known = _Overrides(owned)
     topics = {
         name: WantedTopic(
             len(topic.partitions),
             max((len(partition.replicas) for partition in topic.partitions), default=0),
             known.of(topic_resource(name), snapshot.configs.get(topic_resource(name))),
         )
-        for name, topic in sorted(snapshot.topics.items())
+        for name, topic in sorted(settled_topics(snapshot))
         if not topic.internal
     }
     configs = {
@@ -102,18 +121,35 @@ def wanted_of(snapshot: Snapshot) -> Wanted:
         for resource, entries in snapshot.configs.items()
         if resource.type.entity.form is FileForm.ENTRIES and (found := known.of(resource, entries))
     }
-    return Wanted(topics, configs, dict(snapshot.quotas), frozenset(snapshot.acls))
+    return Wanted(topics, configs, dict(snapshot.quotas), frozenset(snapshot.acls), owned=owned)
+
+
+def owned_lines(owned: Mapping[ConfigPlace, str]) -> list[str]:
+    """Return what belongs to running moves, a line for each entity."""
+    by_entity: dict[tuple[ConfigResource, str], list[str]] = {}
+    for (resource, key), why in owned.items():
+        by_entity.setdefault((resource, why), []).append(key)
+    lines = [f"{names.target(resource)}: {', '.join(keys)}: {why}" for (resource, why), keys in by_entity.items()]
+    return [*lines[:MOST_LINES], *([f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else [])]
 
 
 class _Overrides:
-    """Overrides by set of configs; topics with equal configs share one set, which is read once."""
+    """Overrides by set of configs; topics with equal configs share one set, which is read once.
 
-    def __init__(self) -> None:
+    owned: keys that are left out, by entity.
+    """
+
+    def __init__(self, owned: Iterable[ConfigPlace]) -> None:
         self._known: dict[tuple[int, int], Mapping[str, Value]] = {}
+        self._owned: dict[ConfigResource, set[str]] = {}
+        for resource, key in owned:
+            self._owned.setdefault(resource, set()).add(key)
 
     def of(self, resource: ConfigResource, entries: ConfigSet | None) -> Mapping[str, Value]:
         if entries is None:
             return {}
+        if (owned := self._owned.get(resource)) is not None:
+            return _values(each for each in entries.overrides(resource) if each.name not in owned)
         key = (resource.type, id(entries))
         if key not in self._known:
             self._known[key] = _values(entries.overrides(resource))

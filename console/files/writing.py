@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, owned_lines
 from console.model.acl import Acl
 from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
@@ -39,6 +39,7 @@ def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Not
         notes: comments beside values.
     """
     lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
+    lines += [f"# left out: {clean(line)}" for line in owned_lines(wanted.owned)]
     lines.append(f"version: {VERSION}")
     for section in (
         _topics(wanted.topics),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from console.model.config import ConfigEntry, ConfigSet
+from console.model.drift_rules import is_of_each_broker
 from console.model.unordered import as_it_counts
 
 
@@ -19,11 +20,6 @@ class BrokerRow(NamedTuple):
     odd: frozenset[int]
 
 
-PER_BROKER = frozenset(
-    {"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "log.dirs", "log.dir"}
-)
-"""Keys that are each broker's own by nature."""
-
 _Held = tuple[str | None, bool] | None
 """A value and whether it is hidden; None where a broker does not list the key."""
 
@@ -33,12 +29,12 @@ def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[B
 
     Args:
         sets: the configs of each broker that was read, by broker id.
-        every: include the keys that each broker has a value of its own for by nature (`PER_BROKER`).
+        every: include the keys that each broker has a value of its own for by nature.
     """
     keys = sorted({entry.name for entries in sets.values() for entry in entries})
     rows = []
     for key in keys:
-        if key in PER_BROKER and not every:
+        if is_of_each_broker(key) and not every:
             continue
         entries = {broker: mine.get(key) for broker, mine in sorted(sets.items())}
         held = {broker: _held(entry) for broker, entry in entries.items()}

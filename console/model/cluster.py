@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple, overload
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
@@ -331,6 +332,19 @@ def original(move: Reassignment) -> tuple[int, ...]:
 def destination(move: Reassignment) -> tuple[int, ...]:
     """Return the replicas once a move is done."""
     return tuple(replica for replica in move.replicas if replica not in move.removing)
+
+
+def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
+    """Return a topic as its running moves leave it: replicas that a move adds until others are removed are the move's.
+
+    Args:
+        moves: of the topic's partitions.
+    """
+    then = {move.partition: destination(move) for move in moves}
+    if not then:
+        return topic
+    partitions = tuple(each._replace(replicas=then.get(each.number, each.replicas)) for each in topic.partitions)
+    return replace(topic, partitions=partitions)
 
 
 class ReplicaLogs(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -29,6 +29,7 @@ from console.model.cluster import (
     TieredOffsets,
     Topic,
     TopicListing,
+    settled,
 )
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
@@ -618,6 +619,15 @@ def with_end_offsets(
 ) -> Snapshot:
     """Return the snapshot with the end offsets of the partitions that were asked for counted into its rates."""
     return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
+
+
+def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, Topic]]:
+    """Yield the topics by name, as the running moves leave them."""
+    moves: dict[str, list[Reassignment]] = {}
+    for move in snapshot.reassignments:
+        moves.setdefault(move.topic, []).append(move)
+    for name, topic in snapshot.topics.items():
+        yield name, settled(topic, moves.get(name, ()))
 
 
 def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:

@@ -42,7 +42,7 @@ from console.model.config import (
 )
 from console.model.failure import Failure
 from console.model.numbers import EPOCH, json_text
-from console.model.snapshot import GONE, Snapshot
+from console.model.snapshot import GONE, Snapshot, settled_topics
 from console.pipeline.entities import (
     ACL_SET,
     CONFIG_TYPES,
@@ -60,7 +60,7 @@ from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.redact import is_secret
 from console.session.session import Session
-from console.session.snapshot_reader import Client, Refused, read_scram
+from console.session.snapshot_reader import Client, Refused, read_reassignments, read_scram
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
@@ -391,6 +391,8 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
+    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
+        await session.keep(read_reassignments(session.client))
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
     return observation(session.snapshot, datetime.now(UTC), failed)
@@ -498,7 +500,7 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
 
 def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
     found: dict[Resource, list[Value]] = defaultdict(list)
-    for name, topic in snapshot.topics.items():
+    for name, topic in settled_topics(snapshot):
         # Listed and not described, without an error: it was deleted in between.
         if topic_resource(name) in snapshot.configs or ("topic", name) in failed:
             found[Resource("topic", name)] = [

@@ -89,9 +89,7 @@ def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, 
 
 def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return a conflict for each applied edit whose target now has neither the edit's value nor the former one."""
-    return tuple(
-        conflict for conflict in conflicts(applied, fresh) if not conflict.is_unknown and _visible(conflict)
-    )
+    return tuple(conflict for conflict in conflicts(applied, fresh) if not conflict.is_unknown and _visible(conflict))
 
 
 def set_back(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:

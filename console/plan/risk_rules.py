@@ -68,9 +68,9 @@ NAMES = (
 _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
 
-def accepted(text: str) -> frozenset[str]:
+def accepted(text: str) -> tuple[str, ...]:
     """Return the warnings that an option accepts, as `Risk.accepted_as` has them. A subject may have commas."""
-    return frozenset(each for each in _ITEM.split(text) if each)
+    return tuple(each for each in _ITEM.split(text) if each)
 
 
 MOST_PRUNED = 10

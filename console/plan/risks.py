@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from console.model.changes import Target
+from console.model.numbers import plural
 from console.model.snapshot import Snapshot
 from console.plan.compile import predict
 from console.plan.edits import Slot
@@ -57,7 +58,12 @@ def _pruned_risks(staged: Iterable[Staged]) -> Iterator[Risk]:
     if count > MOST_PRUNED or any(2 * len(gone) > section.of for section, gone in removed.items()):
         parts = "; ".join(f"{len(gone):,} of {of:,} in {section}" for (section, of), gone in removed.items())
         first = next(iter(next(iter(removed.values())).values()))
-        yield Risk(first, PRUNES_MANY, f"{count:,} entities that no file lists are removed: {parts}", str(count))
+        yield Risk(
+            first,
+            PRUNES_MANY,
+            f"it removes {plural(count, 'entity', 'entities')} that no file lists: {parts}",
+            str(count),
+        )
 
 
 def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:

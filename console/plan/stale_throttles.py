@@ -1,4 +1,4 @@
-"""Replication throttles that no reassignment uses any more. Pure.
+"""Replication throttles: those that running moves use, and those that none uses any more. Pure.
 
 A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); without a
 --verify afterwards they stay, and hold back followers that catch up after a restart.
@@ -6,11 +6,12 @@ A throttled reassignment sets rates on brokers and lists of replicas on topics (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
+from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, ConfigSet, is_override, topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
@@ -21,12 +22,27 @@ LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
+THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
+ADDED = "added replicas"
+"""In place of a key: the replicas that a move adds to those of its topic."""
+_SHOWN = 3
+"""Moves that are named, of those that a throttle belongs to."""
+
+
 class StaleThrottle(NamedTuple):
     """An unused throttle: the edit that removes it, its value, and why nothing uses it."""
 
     edit: ConfigEdit
     value: str
     why: str
+
+
+class _Throttle(NamedTuple):
+    """A throttle that is set. used: by what; ``""`` if by nothing. stale: what of it nothing uses."""
+
+    place: ConfigPlace
+    used: str
+    stale: StaleThrottle | None = None
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
@@ -39,26 +55,74 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     # Without the list of moves every throttle would look stale, and without one in use copies take the whole network.
     if "reassignments" not in snapshot.read_at:
         return ()
-    return (*_brokers(snapshot), *_topics(snapshot))
+    return tuple(each.stale for each in _throttles(snapshot) if each.stale is not None)
 
 
-def _brokers(snapshot: Snapshot) -> Iterator[StaleThrottle]:
-    moving = {broker for move in snapshot.reassignments for broker in (*move.replicas, *move.adding, *move.removing)}
-    copying = _copying(snapshot)
+def owned_by_moves(snapshot: Snapshot) -> Mapping[ConfigPlace, str]:
+    """Return what belongs to running moves, each with a line that says to which: throttles that they use, by entity and
+    key, and under `ADDED` the replicas that they add. It goes with the moves, and is nobody's wish.
+
+    Args:
+        snapshot: as for `stale_throttles`. Where the reassignments were not read, every throttle may be in use.
+    """
+    owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
+    adding = _by_topic(move for move in snapshot.reassignments if move.adding)
+    return owned | {(topic_resource(topic), ADDED): _of(map(_name, moves)) for topic, moves in adding.items()}
+
+
+def _throttles(snapshot: Snapshot) -> Iterator[_Throttle]:
+    yield from _brokers(snapshot)
+    yield from _topics(snapshot)
+
+
+def _of(moves: Iterable[str]) -> str:
+    """Return that something belongs to moves, of which there may be none."""
+    names = list(dict.fromkeys(moves))
+    if not names:
+        return ""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"belongs to the running move of {', '.join(names[:_SHOWN])}{more}"
+
+
+def _name(move: Reassignment) -> str:
+    return f"{move.topic}/{move.partition}"
+
+
+def _unknown(snapshot: Snapshot) -> str:
+    """Return why any throttle may be in use; ``""`` where the moves are known."""
+    unread = "reassignments" not in snapshot.read_at
+    return "may belong to a running move: the reassignments could not be read" if unread else ""
+
+
+def _by_topic(moves: Iterable[Reassignment]) -> dict[str, list[Reassignment]]:
+    found: dict[str, list[Reassignment]] = {}
+    for move in moves:
+        found.setdefault(move.topic, []).append(move)
+    return found
+
+
+def _brokers(snapshot: Snapshot) -> Iterator[_Throttle]:
+    moving: dict[int, list[str]] = {}
+    for move in snapshot.reassignments:
+        for broker in dict.fromkeys((*move.replicas, *move.adding, *move.removing)):
+            moving.setdefault(broker, []).append(_name(move))
+    copying, unknown = _copying(snapshot), _unknown(snapshot)
     for resource, configs in sorted(each for each in snapshot.configs.items() if each[0].type == BROKER):
         for key in (*RATES, LOG_DIRS_RATE):
             entry = configs.get(key)
             if entry is None or not is_override(entry, resource):
                 continue
             if key == LOG_DIRS_RATE:
-                used = _is_copying(resource, copying, snapshot)
+                is_used = _is_copying(resource, copying, snapshot)
+                used = "belongs to a copy between log directories, or that is not known" if is_used else ""
                 why = "no replica moves between the log dirs of a broker"
             else:
                 # The cluster default limits every broker that takes part in any move.
-                used = bool(moving) if resource.is_cluster_default else int(resource.name) in moving
+                every = (name for names in moving.values() for name in names)
+                used = unknown or _of(every if resource.is_cluster_default else moving.get(int(resource.name), ()))
                 why = "no partition is being reassigned" if not moving else "no reassignment involves the broker"
-            if not used:
-                yield StaleThrottle(UnsetConfig(resource, key), _text(entry, resource), why)
+            stale = None if used else StaleThrottle(UnsetConfig(resource, key), _text(entry, resource), why)
+            yield _Throttle((resource, key), used, stale)
 
 
 def _copying(snapshot: Snapshot) -> frozenset[int]:
@@ -77,10 +141,8 @@ def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Sna
     return int(resource.name) in copying or int(resource.name) not in snapshot.log_dirs
 
 
-def _topics(snapshot: Snapshot) -> Iterator[StaleThrottle]:
-    moving: dict[str, set[int]] = {}
-    for move in snapshot.reassignments:
-        moving.setdefault(move.topic, set()).add(move.partition)
+def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
+    moving, unknown = _by_topic(snapshot.reassignments), _unknown(snapshot)
     set_here: dict[int, bool] = {}  # of 100,000 topics most have the same set, which is one object
     limited: list[tuple[ConfigResource, ConfigSet]] = []
     for each in snapshot.configs.items():
@@ -92,17 +154,22 @@ def _topics(snapshot: Snapshot) -> Iterator[StaleThrottle]:
         if set_here[id(configs)]:
             limited.append(each)
     for resource, configs in sorted(limited):
-        partitions = moving.get(resource.name, set())
+        moves = moving.get(resource.name, [])
         for key in LISTS:
             entry = configs.get(key)
             own = own_text(entry, resource)
             if entry is None or own is None:
                 continue
-            if not partitions:
-                yield StaleThrottle(UnsetConfig(resource, key), own, "no partition of the topic is being reassigned")
-            elif unused := _unused(parts_of(own), partitions):
-                edit = SubtractConfig(resource, key, ",".join(unused))
-                yield StaleThrottle(edit, ",".join(unused), "these partitions are not being reassigned")
+            if unknown or not moves:
+                why = "no partition of the topic is being reassigned"
+                stale = None if unknown else StaleThrottle(UnsetConfig(resource, key), own, why)
+                yield _Throttle((resource, key), unknown, stale)
+                continue
+            unused = _unused(parts_of(own), {move.partition for move in moves})
+            used = _of(map(_name, moves)) if len(unused) < len(parts_of(own)) else ""
+            edit = SubtractConfig(resource, key, ",".join(unused))
+            part = StaleThrottle(edit, ",".join(unused), "these partitions are not being reassigned")
+            yield _Throttle((resource, key), used, part if unused else None)
 
 
 def _unused(items: Iterable[str], moving: set[int]) -> list[str]:

@@ -8,7 +8,7 @@ from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.codes import DEFAULT_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource
-from console.model.drift_rules import is_of_each_broker, severity_of
+from console.model.drift_rules import severity_of
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.unordered import differ
@@ -32,7 +32,7 @@ def brokers_now(snapshot: Snapshot) -> list[Drifted]:
     for broker in snapshot.cluster.brokers:
         if (found := snapshot.configs.get(broker_resource(broker.id))) is not None:
             sets[broker.id] = found
-    rows = [row for row in broker_matrix(sets) if row.odd and not is_of_each_broker(row.key)]
+    rows = [row for row in broker_matrix(sets) if row.odd]
     cluster = snapshot.cluster.cluster_id or ""
     found_rows = [
         Drifted(

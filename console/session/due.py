@@ -60,7 +60,7 @@ class Taken(NamedTuple):
 
 
 async def take_back(
-    session: Session, tell: Callable[[Result], None], operator: Operator, accept: frozenset[str] = frozenset()
+    session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> Taken:
     """Take back everything that is due.
 
@@ -83,7 +83,7 @@ async def take_back(
     # By location in the journal: `groupby` needs the edits of a change next to each other.
     late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
     failed = warned = False
-    options = ApplyOptions(risks=accept)
+    options = ApplyOptions(risks=frozenset(accept))
     for number, group in groupby(late, key=lambda due: due.place.change):
         taking = _Taking(session, past, past.changes[number], tell, operator, options)
         some = tuple(group)

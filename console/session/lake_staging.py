@@ -5,7 +5,7 @@ A lake has the past: what the cluster has now is read first, and every differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +24,7 @@ from console.model.codes import (
     ResourceType,
     ScramMechanism,
 )
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, is_override
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, is_override
 from console.model.entity_types import BY_NUMBER
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -41,10 +41,12 @@ from console.plan.edits import (
     UnsetQuota,
 )
 from console.plan.staged import UNREAD, Described
+from console.plan.stale_throttles import THROTTLES, owned_by_moves
 from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.names import target
 from console.present.text import clean
 from console.session.read_again import read_again
+from console.session.snapshot_reader import read_reassignments
 
 if TYPE_CHECKING:
     from console.pipeline.reader import Change, Drifted, Usage
@@ -243,10 +245,16 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
         # A lake may be hours old: a topic may have been deleted or created again since.
         await session.read_topics(topics)
     await read_again(session, [edit for edit in edits if not _is_gone(edit, session.snapshot)])
+    owned: Mapping[ConfigPlace, str] = {}
+    if any(edit.key in THROTTLES for edit in edits):
+        await session.keep(read_reassignments(session.client))
+        owned = owned_by_moves(session.snapshot)
     wanted = []
     for edit, wish in edits.items():
         if _is_gone(edit, session.snapshot):
             notes.append(f"{target(edit.target)} does not exist any more")
+        elif isinstance(edit.target, ConfigResource) and (why := owned.get((edit.target, edit.key), "")):
+            notes.append(f"{clean(edit.key, 100)} of {target(edit.target)} {why}")
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
         else:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from console.language.snapshot_parts import Needs, one_broker, one_topic
 from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
 from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
+from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.group_reads import held_offsets
 from console.session.snapshot_reader import (
     read_acls_of,
@@ -201,7 +202,7 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
 
 
 async def read_everything(session: Session) -> Snapshot:
-    """Read every part of the cluster.
+    """Read every part of the cluster that files have, and what owns something of it: the running moves.
 
     Returns:
         The session's snapshot. What can't be read is in its failures.
@@ -212,10 +213,17 @@ async def read_everything(session: Session) -> Snapshot:
     """
     # Alone and first: if it is the wrong cluster, nothing else of it is read.
     await session.read_cluster()
-    await asyncio.gather(session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls())
+    moves = session.keep(read_reassignments(session.client))
+    await asyncio.gather(
+        session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls(), moves
+    )
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named])
+    known = session.snapshot.configs
+    limits = ((each, known[each].get(LOG_DIRS_RATE)) for each in (*brokers, CLUSTER_DEFAULT) if each in known)
+    if any(entry is not None and is_override(entry, each) for each, entry in limits):
+        await session.read_log_dirs()  # whether a copy uses the rate
     return session.snapshot

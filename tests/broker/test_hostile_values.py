@@ -17,6 +17,15 @@ TEXT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
 LISTED = "x\x1b[2J\u202ey"
 """Inside of a config's value, which Kafka trims."""
 
+KEPT = """\
+version: 1
+quotas:
+  - {user: kept, limits: {producer_byte_rate: "1000"}}
+  - {user: kept, client-id: kept, limits: {consumer_byte_rate: "1000"}}
+acls:
+  - {allow: "User:kept", operations: [READ], group: kept}
+"""
+
 
 def test_hostile_text_goes_to_a_broker_and_comes_back(
     empty_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -51,10 +60,12 @@ def test_hostile_text_goes_to_a_broker_and_comes_back(
     file = tmp_path / "wanted.yaml"
     assert kac("export", "--output", str(file))[0] == 0
     assert kac("diff", "-f", str(file), "--exit-code")[:2] == (0, "no changes\n")
-    file.write_text("version: 1\n")
-    code, out, err = kac("apply", "-f", str(file), "--prune", "quotas", "--prune", "acls", "--yes")
+    file.write_text(KEPT)
+    gone = f"prunes-many={3 * (1 + len(FORMULAS))}"
+    prune = ("--prune", "quotas", "--prune", "acls", "--yes", "--accept", f"{gone},acl-matches-nothing")
+    code, out, err = kac("apply", "-f", str(file), *prune)
     assert code == 0, err
     _, out, _ = kac("snapshot", "--overrides")
-    assert (json.loads(out)["quotas"], json.loads(out)["acls"]) == ([], [])
+    assert (len(json.loads(out)["quotas"]), len(json.loads(out)["acls"])) == (2, 1)
     for form in ("text", "json", "csv"):
         assert kac("history", "--journal", "--output", form)[0] == 0

@@ -26,7 +26,8 @@ from console.log_file import state_directory
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import SetConfig
-from console.plan.risk_rules import NAMES
+from console.plan.risk_rules import NAMES, Risk
+from console.plan.risks import risks
 from console.session.terminal_front import Terminal
 from console.shell.shell import DONE, FAILED, UNAPPLIED
 from tests.embedded.apply_fronts import (
@@ -155,10 +156,10 @@ def test_a_warning_is_refused_with_the_flag_and_taken_with_it(
 ) -> None:
     before = held(cluster)
     refused = kac(*front.command(tmp_path, case, *front.unasked))
-    assert refused.code == 1
+    assert refused.code == (1 if case.refused else 3)
     assert held(cluster) == before
     other = next(name for name in NAMES if name != case.risk)
-    assert kac(*front.command(tmp_path, case, *front.unasked, "--accept", other)).code == 1
+    assert kac(*front.command(tmp_path, case, *front.unasked, "--accept", other)).code == refused.code
     assert held(cluster) == before
     taken = kac(*front.command(tmp_path, case, *front.unasked, "--accept", case.risk))
     if case.refused:  # what brokers refuse is reported first, and a warning does not matter any more
@@ -251,6 +252,62 @@ def test_a_drop_in_says_the_warning_and_goes_on(kac: Kac, cluster: ThreadedClust
     assert own(cluster, UNCLEAN) == "true"
 
 
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What has to be typed for each warning of any kind, in these tests."""
+
+    def of_any(*of: Any) -> tuple[Risk, ...]:
+        return tuple(each._replace(subject="4,711") for each in risks(*of))
+
+    for module in ("apply_flow", "applying"):
+        monkeypatch.setattr(f"console.session.{module}.risks", of_any)
+    return "4,711"
+
+
+@pytest.mark.parametrize(("case", "front"), CELLS, ids=[f"{case.risk}-{front.name}" for case, front in CELLS])
+def test_a_warning_that_is_typed_is_passed_by_its_subject_alone(
+    kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path, typed: str
+) -> None:
+    """Whatever it is about, and wherever it comes up: neither --yes nor its name is an answer."""
+    if case.refused:
+        return
+    before = held(cluster)
+    flag = "--force" if front is CONFIGS else "--yes"
+    for accept in ((), ("--accept", case.risk), ("--accept", f"{case.risk}=1")):
+        refused = kac(*front.command(tmp_path, case, flag, *accept))
+        assert refused.code == 3
+        assert f"{case.risk}={typed}" in refused.complaints
+        assert held(cluster) == before
+    accept = ("--accept", f"{case.risk}={typed},first-acl")
+    assert kac(*front.command(tmp_path, case, flag, *accept)).code == 0
+    assert held(cluster) != before
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in RISKY if case.configs and not case.refused], ids=lambda case: case.risk
+)
+def test_a_drop_in_is_no_way_past_a_warning_that_is_typed(
+    kac: Kac, cluster: ThreadedCluster, case: Case, typed: str
+) -> None:
+    before = held(cluster)
+    refused = kac(*case.configs, "--output", "kafka", "--force")
+    assert refused.code == 3, refused
+    assert f"{case.risk}={typed}" in refused.complaints
+    assert held(cluster) == before
+
+
+def test_what_is_due_is_no_way_past_a_warning_that_is_typed(kac: Kac, cluster: ThreadedCluster, typed: str) -> None:
+    case = CHANGES_UNCLEAN._replace(safe=f"set topic orders {UNCLEAN}=false")
+    assert kac("run", "-e", f"{case.statement}; apply --yes --accept {case.risk}={typed}").code == 0
+    assert kac("run", "-e", f"{case.safe} for 1ms; apply --yes").code == 0
+    refused = kac("due", "--apply", "--accept", case.risk)
+    assert refused.code == 3
+    assert f"kac due --apply --accept {case.risk},{case.risk}={typed}" in refused.complaints
+    assert own(cluster, UNCLEAN) == "false"
+    assert kac("due", "--apply", "--accept", f"{case.risk}={typed}").code == 0
+    assert own(cluster, UNCLEAN) == "true"
+
+
 # -- somebody to ask ---------------------------------------------------------------------------------------------------
 
 
@@ -290,7 +347,7 @@ def test_yes_is_no_answer_to_a_warning(
     kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, answers: list[str]
 ) -> None:
     flag = "--force" if front is CONFIGS else "--yes"
-    assert kac(*front.command(tmp_path, CHANGES_UNCLEAN, flag)).code == 1
+    assert kac(*front.command(tmp_path, CHANGES_UNCLEAN, flag)).code == 3
     assert own(cluster, UNCLEAN) is None
 
 
@@ -326,7 +383,7 @@ def test_a_warning_does_not_depend_on_what_was_read(kac: Kac, cluster: ThreadedC
     edit = "set broker <default> min.insync.replicas=2; apply --yes"
     for script in (edit, f"list topics; {edit}"):
         refused = kac("run", "-e", script)
-        assert refused.code == 1
+        assert refused.code == 3
         assert "! isr-above-replication: broker <default> min.insync.replicas: 2 topics" in refused.complaints
 
 
@@ -343,7 +400,7 @@ def test_what_is_due_is_warned_about_too(kac: Kac, cluster: ThreadedCluster, cas
     assert kac("run", "-e", f"{case.safe} for 1ms; apply --yes").code == 0
     safe = held(cluster)
     refused = kac("due", "--apply")
-    assert refused.code == 1
+    assert refused.code == 3
     assert f"! {case.risk}: " in refused.complaints
     assert f"kac due --apply --accept {case.risk}" in refused.complaints
     assert held(cluster) == safe
@@ -415,7 +472,7 @@ def test_one_that_can_not_be_taken_back_blocks_no_other(kac: Kac, cluster: Threa
     elif obstacle == "changed":
         cluster.call(lambda c: c.state.alter_config(OTHERS, {RETENTION: "4711", UNCLEAN: "true"}))
     try:
-        assert kac("due", "--apply").code == 1
+        assert kac("due", "--apply").code == (3 if obstacle == "risky" else 1)
         assert own(cluster, RETENTION) is None
         left = json.loads(kac("due", "--output", "json").out)["due"]
         assert {row["entity"] for row in left} == {"topic others"}

@@ -133,7 +133,7 @@ async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.Capt
         async with session_on(cluster) as session:
             await ran(session, "cancel move topic orders partition 0", capsys)
             code, out, err = await ran(session, "apply --yes", capsys)
-            assert code == 1
+            assert code == 3
             assert "unclean-loss" in out + err
             assert "what only broker 2 has is lost" in out + err
             assert cluster.state.topics["orders"].partitions[0].adding

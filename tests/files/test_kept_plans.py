@@ -1,4 +1,4 @@
-"""A plan in a file, on a cluster that nobody changed meanwhile: no kind of edit looks changed, and none is left unread."""
+"""A plan in a file, on a cluster that nobody changed meanwhile: no kind of edit looks changed, or is left unread."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ENTITIES = tuple(
     for name in (("1", "2") if type_.section == "brokers" else ("here", "there"))
 )
 QUOTAS = tuple(
-    QuotaEntity.of({type_: name for type_ in types})
+    QuotaEntity.of(dict.fromkeys(types, name))
     for types in ((USER,), (CLIENT_ID,), (USER, CLIENT_ID), (IP,))
     for name in ("10.0.0.1", "10.0.0.2")
 )

@@ -253,7 +253,7 @@ class ConfigsCommand(Struct):
         front = TerminalFront(session.context.name, self.operator or Terminal(), show, self._note)
         drop_in = request.output == KAFKA
         asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
-        options = ApplyOptions(force=request.force, risks=accepted(request.accept))
+        options = ApplyOptions(force=request.force, risks=frozenset(accepted(request.accept)))
         flags = Flags(force="--force overwrites them", confirm="--force asks nothing")
         try:
             return (await apply_flow(session, front, options, asks, flags))[-1]

@@ -28,7 +28,7 @@ from console.files.foreign_form import (
     tried,
 )
 from console.files.read import Read
-from console.files.wanted import Value, Wanted, WantedTopic
+from console.files.wanted import Value, Wanted, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import Target
@@ -313,7 +313,7 @@ def strimzi_text(
         unread: parts that were not read as a whole; they are named in comments.
         by_password: users with a SCRAM-SHA-512 credential; None where they are not known.
     """
-    left_out: list[str] = []
+    left_out = owned_lines(wanted.owned)
     to_do: list[str] = []
     topics = list(_topics(wanted.topics, label, left_out))
     users = list(_users(wanted, label, by_password or (), left_out, to_do))

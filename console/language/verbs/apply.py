@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.language.reader import Expected, Reader, Role, What
 from console.language.statements import Statement, joined
 from console.language.verb import PLAN, StatementKind, Verb
-from console.plan.risk_rules import NAMES
+from console.plan.risk_rules import NAMES, accepted
 
 ACCEPT = "--accept"
 
@@ -22,21 +22,21 @@ class Apply(Statement, frozen=True):
 
 def _parse(reader: Reader) -> Apply:
     flags = {"--yes": False, "--valid-only": False, "--force": False, ACCEPT: False}
-    accepted: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()
     while True:
         left = tuple(flag for flag, given in flags.items() if not given)
         flag = reader.take_keyword(*left, role=Role.FLAG) if left else None
         if flag is None:
-            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"], accept=accepted)
+            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"], accept=accept)
         flags[flag] = True
         if flag == ACCEPT:
-            accepted = _warnings(reader)
+            accept = _warnings(reader)
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
     """Read names of warnings, separated by commas; a warning that has to be confirmed by typing is NAME=SUBJECT."""
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
-    names = tuple(name for name in word.text.split(",") if name)
+    names = accepted(word.text)
     for name in names:
         if name.partition("=")[0] not in NAMES:
             reader.fail(f"unknown warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")

@@ -1,0 +1,207 @@
+"""What a running move owns is nobody's wish: its throttles and the replicas that it adds, in every room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import new_topic, start_move
+from console.embedded.spec import ClusterSpec
+from console.files.compare import compare
+from console.files.staging import Prune, file_edits
+from console.files.wanted import KINDS, wanted_of
+from console.model.broker_matrix import broker_matrix
+from console.model.cluster import Broker, ClusterInfo, Partition, Reassignment, Topic, settled
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
+from console.model.snapshot import Snapshot
+from console.pipeline.collect import observation
+from console.plan.stale_throttles import ADDED, LISTS, LOG_DIRS_RATE, RATES, owned_by_moves, stale_throttles
+from tests.embedded.apply_fronts import Kac, commands_on
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+BROKERS = (1, 2, 3)
+
+
+def _set(resource: ConfigResource, values: dict[str, str]) -> ConfigSet:
+    return ConfigSet(tuple(ConfigEntry(key, value, own_source(resource)) for key, value in values.items()))
+
+
+def _cluster(topics: dict[str, tuple[tuple[int, ...], ...]], moves: tuple[Reassignment, ...], rate: str) -> Snapshot:
+    """A cluster with its topics' replicas, and what these moves have set as kafka-reassign-partitions does."""
+    now = {(move.topic, move.partition): move.replicas for move in moves}
+    listed = {
+        name: {LISTS[0]: "", LISTS[1]: ""} | {key: ",".join(f"{m.partition}:1" for m in mine) for key in LISTS}
+        for name in topics
+        if (mine := [move for move in moves if move.topic == name])
+    }
+    rates = dict.fromkeys(RATES, rate) if moves else {}
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, tuple(Broker(each, "h", 1) for each in BROKERS)),
+        topics={
+            name: Topic(name, tuple(Partition(n, 1, now.get((name, n), of), of) for n, of in enumerate(partitions)))
+            for name, partitions in topics.items()
+        },
+        configs={
+            each: _set(each, values)
+            for each, values in (
+                *((topic_resource(name), {"retention.ms": "5"} | listed.get(name, {})) for name in topics),
+                *((broker_resource(number), {"k": "1"} | (rates if number < 3 else {})) for number in BROKERS),
+            )
+        },
+        reassignments=moves,
+        read_at=dict.fromkeys(("reassignments", "log_dirs"), AT),
+    )  # fmt: skip
+
+
+TOPICS = {"orders": ((1, 2), (2, 1)), "calm": ((1,), (2,)), "other": ((2, 1),)}
+MOVES = st.sets(st.sampled_from([("orders", 0), ("orders", 1), ("other", 0)])).map(
+    lambda places: tuple(
+        Reassignment(topic, number, (*TOPICS[topic][number], 3), (3,), TOPICS[topic][number][:1])
+        for topic, number in sorted(places)
+    )
+)
+
+
+@given(MOVES, st.integers(1, 10**9).map(str))
+def test_a_state_is_the_same_before_and_during_moves(moves: tuple[Reassignment, ...], rate: str) -> None:
+    """Exported in the middle, compared, applied, pruned: nothing differs, and each thing is named."""
+    before, during = _cluster(TOPICS, (), rate), _cluster(TOPICS, moves, rate)
+    owned = owned_by_moves(during)
+    wanted = wanted_of(before)
+    assert replace(wanted_of(during, owned), owned={}) == wanted
+    found = file_edits(wanted, during, tuple(map(Prune, KINDS)), owned)
+    assert (found.edits, found.obstacles, found.spared) == ((), (), ())
+    assert compare(wanted, wanted_of(during, owned)) == ()
+    assert {resource.name for resource, key in owned if key == ADDED} == {move.topic for move in moves}
+    assert set(found.left) == {
+        place for place in owned if place[0] in {topic_resource(move.topic) for move in moves}
+    } | {place for place in owned if place[0].name in ("1", "2")}
+    assert stale_throttles(during) == ()
+    # The lake's polls, from which policies judge, have the same count.
+    counts = [
+        {entity[1]: value.value for entity, values in observation(each, AT, {}).state.items() for value in values
+         if value.attr == ":replication"}
+        for each in (before, during)
+    ]  # fmt: skip
+    assert counts[0] == counts[1]
+
+
+def test_each_is_named_with_its_move() -> None:
+    moves = (Reassignment("orders", 0, (1, 2, 3), (3,), (1,)),)
+    owned = owned_by_moves(_cluster(TOPICS, moves, "10"))
+    assert set(owned.values()) == {"belongs to the running move of orders/0"}
+    unread = replace(_cluster(TOPICS, moves, "10"), read_at={}, reassignments=())
+    assert {key for _, key in owned_by_moves(unread)} == {*LISTS, *RATES}
+    assert set(owned_by_moves(unread).values()) == {"may belong to a running move: the reassignments could not be read"}
+
+
+def test_a_topic_is_settled_by_what_its_moves_leave() -> None:
+    topic = Topic("t", (Partition(0, 1, (1, 2, 3), ()), Partition(1, 1, (1, 2), ())))
+    grown = settled(topic, [Reassignment("t", 0, (3, 1, 2), (3,), (1, 2))])
+    assert [each.replicas for each in grown.partitions] == [(3,), (1, 2)]
+    assert settled(topic, []) is topic
+
+
+def test_rates_on_the_brokers_of_a_move_are_no_drift() -> None:
+    sets = {each: _set(broker_resource(each), {key: "10"} if each == 1 else {}) for each in BROKERS for key in RATES}
+    assert broker_matrix(sets) == ()
+    assert len(broker_matrix(sets, every=True)) == 1
+
+
+# -- on a cluster ------------------------------------------------------------------------------------------------------
+
+MINUTES = 10**9
+"""Bytes that take long by the rate below."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(partial(_with_topics))
+        yield running
+
+
+def _with_topics(one: EmbeddedCluster) -> None:
+    for name in ("orders", "calm"):
+        one.state.put_topic(new_topic(name, [(1, 2)], BROKERS))
+    one.state.logs["orders", 0] = PartitionLog(older_bytes=MINUTES)
+
+
+def _move(one: EmbeddedCluster) -> None:
+    """As another client moves: its throttles first."""
+    for broker in BROKERS:
+        one.state.alter_config(broker_resource(broker), dict.fromkeys(RATES, "1000"))
+    one.state.alter_config(topic_resource("orders"), {LISTS[0]: "0:1,0:2", LISTS[1]: "0:3"})
+    assert start_move(one, "orders", 0, (3, 2)).code == 0
+
+
+@pytest.fixture
+def kac(
+    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Kac:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return commands_on(cluster, capsys)
+
+
+def _held(cluster: ThreadedCluster) -> object:
+    def held(one: EmbeddedCluster) -> object:
+        partition = one.state.topics["orders"].partitions[0]
+        assert partition.adding == (3,), "it has to run as long as the test"
+        return dict(one.state.configs), partition.replicas
+
+    return cluster.call(held)
+
+
+def test_a_file_of_before_changes_nothing_of_a_move(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "wanted.yaml"
+    # One more override of a broker, so that the files list brokers and rates could be pruned.
+    cluster.call(lambda one: one.state.alter_config(broker_resource(1), {"log.cleaner.threads": "2"}))
+    assert kac("export", "--output", str(file)).code == 0
+    cluster.call(_move)
+    held = _held(cluster)
+    prune = tuple(word for kind in KINDS for word in ("--prune", kind))
+    told = kac("diff", "-f", str(file), *prune, "--exit-code")
+    assert (told.code, told.out) == (0, "no changes\n"), told
+    assert "note: left as it is: topic orders: " in told.complaints
+    assert told.complaints.count("belongs to the running move of orders/0") == 2, told.complaints
+    done = kac("apply", "-f", str(file), *prune, "--yes")
+    assert (done.code, done.out) == (0, "no changes\n"), done
+    assert _held(cluster) == held
+    again = kac("export")
+    assert [line for line in again.out.splitlines() if not line.startswith("#")] == [
+        line for line in file.read_text().splitlines() if not line.startswith("#")
+    ]
+    assert "# left out: topic orders: " in again.out
+    told = kac("compare", "--brokers")
+    assert told.out.count("throttled") == 0, told.out
+
+
+def test_a_move_keeps_what_the_context_means(
+    kac: Callable[..., object], cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A rate that is declared as meant is a wish, whatever moves."""
+    from console.cli import main as cli
+
+    own = tmp_path / "config.toml"
+    own.write_text(
+        f'[contexts.here]\n"bootstrap.servers" = "{cluster.bootstrap}"\nthrottles = ["broker 1 {RATES[0]}"]\n'
+    )
+    own.chmod(0o600)
+    monkeypatch.setenv("KAC_CONFIG", str(own))
+    cluster.call(_move)
+    assert cli.run(["export", "-c", "here"]) == 0
+    said = capsys.readouterr().out
+    text = "\n".join(line for line in said.splitlines() if not line.startswith("#"))
+    assert text.count(RATES[0]) == 1
+    assert RATES[1] not in text
+    assert LOG_DIRS_RATE not in text
