@@ -19,11 +19,11 @@ from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import msgspec
 from msgspec import Struct, field
 
 from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
+from console.model.foreign_json import json_as
 from console.model.schemas import (
     AVRO,
     JSON_SCHEMA,
@@ -182,8 +182,8 @@ class SchemaRegistry:
         if status != 200:
             raise NotDecoded(f"the registry answers {status}{_said(body)}")
         try:
-            return msgspec.json.decode(body, type=form)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return json_as(body, form)
+        except ValueError:
             raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
 
     async def _get(self, path: str) -> tuple[int, bytes]:
@@ -268,8 +268,8 @@ def kind_of(text: str, told: str | None) -> str:
     if told:
         return told
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        document = json_as(text, object)
+    except ValueError:
         return AVRO if text[:1] in ("{", "[", '"') else PROTOBUF
     if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
         return JSON_SCHEMA
@@ -300,8 +300,8 @@ def decoder_of(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
 
 def _as_it_is(payload: bytes, _indexes: bytes | None) -> bytes:
     try:
-        msgspec.json.decode(payload)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        json_as(payload, object)
+    except ValueError:
         raise NotDecoded("its schema is of JSON, and it is not JSON") from None
     return payload
 
@@ -385,7 +385,7 @@ def _dashed(guid: str) -> str:
 def _said(body: bytes) -> str:
     """Return what an answer that is no schema says, made printable."""
     try:
-        text = msgspec.json.decode(body, type=_Problem).message
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        text = json_as(body, _Problem).message
+    except ValueError:
         return ""
     return f": {''.join(each for each in text if each.isprintable())[:200]}" if text else ""

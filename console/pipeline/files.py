@@ -18,7 +18,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from console.model.numbers import json_of, json_text
+from console.model.foreign_json import json_of
+from console.model.numbers import json_text
 from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, resolved, write_whole
 
 PACKAGE = "pip install 'kafka-admin-console[history]'"

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from console.model.foreign_json import json_as
 from console.model.schemas import NotDecoded, SchemaText
 
 MOST_VALUES = 250_000
@@ -75,8 +76,8 @@ def _decoded(parsed: Any, bare: Any, named: Mapping[str, Any], payload: bytes, _
 
 def _document(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+        return json_as(text, object)
+    except ValueError as error:
         raise NotDecoded(f"it is no schema of Avro: {error}") from None
 
 
