@@ -29,8 +29,8 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
     Args:
         most: bytes, or characters, that it may have.
         odd_numbers: numbers that JSON lacks are read as Python's: the reader looks at each by itself.
-        may_repeat: of a member that an object has twice the last counts. To look for them takes twice the time, which is
-            felt where thousands of lines are read.
+        may_repeat: of a member that an object has twice the last counts. To look for them takes twice the time, which
+            is felt where thousands of lines are read.
 
     Raises:
         ValueError: it is no JSON, too long, nested deeper than `DEEPEST`, names a member of an object twice, or has a
@@ -47,7 +47,7 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
 
 
 def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
-    """Return the data of a JSON text in a form, as msgspec converts it. Of a member that is there twice the last counts.
+    """Return the data of a JSON text in a form, as msgspec converts it. Of two members of one name the last counts.
 
     Args:
         most: bytes, or characters, that it may have.
