@@ -11,7 +11,7 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 PRIVATE, SHARED = 0o600, 0o666
 """Modes of new files: for their owner alone, or as the umask has it."""
@@ -102,7 +102,7 @@ def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is no plain file", str(path))
-    return file
+    return cast(BinaryIO, file)
 
 
 _MODES = {os.O_RDONLY: "rb", os.O_RDWR: "r+b"}

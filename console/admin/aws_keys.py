@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import shlex
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from console.admin.jwt import no_token, token_in_file
+from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
@@ -351,9 +351,9 @@ def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
     remedy = f"Log in: aws sso login --profile {profile}"
     file = ask.home() / ".aws" / "sso" / "cache" / f"{hashlib.sha1(role.session.encode()).hexdigest()}.json"  # noqa: S324
     try:
-        kept = json.loads(read_text(file, LARGEST_ANSWER))
+        kept = json_of(read_text(file, LARGEST_ANSWER))
         token, ends = str(kept["accessToken"]), _time_of(str(kept["expiresAt"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise no_token(f"{source}: there is no session in {file}", remedy) from None
     if ends.timestamp() <= time.time():
         raise no_token(f"{source}: the session is over, since {ends:%Y-%m-%d %H:%M:%S %Z}", remedy)
@@ -369,11 +369,11 @@ def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
         rights = f"Check that you have role {role.name} of account {role.account}: aws sso login shows them."
         raise no_token(f"{source}: {urlsplit(at).netloc} answered {status}", rights)
     try:
-        given = json.loads(body)["roleCredentials"]
+        given = json_of(body)["roleCredentials"]
         answer = {"AccessKeyId": given["accessKeyId"], "SecretAccessKey": given["secretAccessKey"]}
         answer |= {"Token": given["sessionToken"]}
         answer["Expiration"] = datetime.fromtimestamp(given["expiration"] / 1000, UTC).isoformat()
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise no_token(f"{source} answered without AWS credentials", remedy) from None
     return in_answer(json_text(answer).encode(), source, remedy)
 
@@ -498,7 +498,7 @@ def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "
 def in_answer(body: bytes, source: str, remedy: str, token: str = "Token") -> AwsKeys:  # noqa: S107 a name
     """Return the credentials in JSON of AWS' form. token: its name for a session's token."""
     try:
-        answer: dict[str, Any] = json.loads(body)
+        answer: dict[str, Any] = json_of(body)
         ends = answer.get("Expiration")
         return AwsKeys(
             str(answer["AccessKeyId"]),
@@ -507,7 +507,7 @@ def in_answer(body: bytes, source: str, remedy: str, token: str = "Token") -> Aw
             source,
             datetime.fromisoformat(str(ends)).astimezone(UTC).timestamp() if ends else None,
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise no_token(f"{source} answered without AWS credentials", remedy) from None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import logging
 import math
 import re
@@ -34,6 +33,7 @@ from console.admin.jwt import (
 from console.admin.settings import SaslSettings, TlsSettings
 from console.admin.tls import client_context
 from console.model.failure import Failure
+from console.model.foreign_json import json_of
 from console.model.numbers import is_natural, json_text
 from console.programs import ProgramFailed, name_of, output_of
 
@@ -265,8 +265,8 @@ def token_in(
     """Return the token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered.
     names: where the token may stand."""
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
+        answer = json_of(body, odd_numbers=True)
+    except ValueError:
         answer = None
     text = next((found for name in names if (found := answer.get(name))), None) if isinstance(answer, dict) else None
     if not isinstance(text, str):
@@ -319,8 +319,8 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
 def _endpoint_error(body: bytes) -> str:
     """Return the endpoint's error text (RFC 6749, section 5.2), made printable."""
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
+        answer = json_of(body, odd_numbers=True)
+    except ValueError:
         return ""
     if not isinstance(answer, dict):
         return ""
@@ -390,9 +390,9 @@ def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any
     if not file:
         return {}, {}
     try:
-        found = json.loads(_text_of(file, "sasl.oauthbearer.assertion.template.file"))
+        found = json_of(_text_of(file, "sasl.oauthbearer.assertion.template.file"))
         return dict(found.get("header", {})), dict(found.get("payload", {}))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError):
         raise _no_template(file, "is not JSON with header and payload") from None
 
 

@@ -20,13 +20,13 @@ from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.admin.decoding_process import decoding_process
 from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
+from console.model.foreign_json import json_as
 from console.model.record_masks import NO_ALIASES
 from console.model.schemas import (
     APICURIO_ID,
@@ -259,8 +259,8 @@ class SchemaRegistry:
             NotDecoded: there is none, or another one.
         """
         try:
-            return msgspec.json.decode(await self._got(path, api), type=form)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return json_as(await self._got(path, api), form)
+        except ValueError:
             raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
 
     async def _got(self, path: str, api: str | None = None) -> bytes:
@@ -355,8 +355,8 @@ def kind_of(text: str, told: str | None) -> str:
     if told:
         return told
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        document = json_as(text, object)
+    except ValueError:
         return AVRO if text[:1] in ("{", "[", '"') else PROTOBUF
     if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
         return JSON_SCHEMA
@@ -409,8 +409,8 @@ def _text_of(body: bytes) -> str:
 
 def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: Allowance | None = None) -> bytes:
     try:
-        msgspec.json.decode(payload)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        json_as(payload, object)
+    except ValueError:
         raise NotDecoded("its schema is of JSON, and it is not JSON") from None
     if allowance is not None:
         allowance.bytes -= len(payload)
@@ -492,7 +492,7 @@ def _header_safe(token: str) -> str:
 def _said(body: bytes) -> str:
     """Return what an answer that is no schema says, made printable."""
     try:
-        text = msgspec.json.decode(body, type=_Problem).message
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        text = json_as(body, _Problem).message
+    except ValueError:
         return ""
     return f": {''.join(each for each in text if each.isprintable())[:200]}" if text else ""

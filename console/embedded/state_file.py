@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from console.embedded.tables import Change, ChangeLog, Partition, ScramCredentia
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource
+from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.safe_files import PRIVATE, write_whole
@@ -307,12 +307,12 @@ def write_state(path: Path, content: bytes) -> None:
 def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
     """Read the content that `write_state` wrote; None without a file. Raises StateFileError."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json_of(path.read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StateFileError(f"can't read the state in {path}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise StateFileError(
             f"{path} is not a state file of a cluster; move it away to start with a new one"
         ) from error

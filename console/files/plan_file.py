@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.model.foreign_json import json_of
 from console.model.journal_lines import time_of
-from console.model.numbers import json_of, json_text
+from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts

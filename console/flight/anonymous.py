@@ -23,6 +23,7 @@ from msgspec.structs import replace as replaced
 from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, Problem, Shown
 from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.flight.recorder import Sink
+from console.model.foreign_json import json_as
 from console.model.transactions import NO_ONES
 from console.wire.assignments import assignment_bytes, consumer_assignment
 from console.wire.bounds_check import MalformedFrame
@@ -152,7 +153,7 @@ class Anonymous:
         """Return a handshake with pseudonyms for host, listener, subject and issuer; the certificate's times stay."""
         body = answer.body
         if answer.problem is None:
-            shown = msgspec.json.decode(body, type=Shown)
+            shown = json_as(body, Shown)
             body = msgspec.json.encode(
                 shown._replace(subject=self._names.name(shown.subject), issuer=self._names.name(shown.issuer))
             )

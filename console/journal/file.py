@@ -35,6 +35,7 @@ from console.journal.segments import (
     segments,
 )
 from console.model.failure import Failure
+from console.model.foreign_json import json_of
 from console.model.journal_lines import (
     LONGEST_LINE,
     BadLine,
@@ -46,7 +47,7 @@ from console.model.journal_lines import (
     segment_folder,
     segment_path,
 )
-from console.model.numbers import json_of, json_text
+from console.model.numbers import json_text
 from console.safe_files import PRIVATE, open_private, private_folder, read_regular, write_whole
 
 log = logging.getLogger(__name__)

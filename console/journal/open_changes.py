@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+from console.model.foreign_json import json_of
 from console.model.journal_lines import (
     FINAL,
     OPERATION_KINDS,
@@ -24,7 +25,7 @@ from console.model.journal_lines import (
     time_of,
     unknown_kind,
 )
-from console.model.numbers import json_of, json_text
+from console.model.numbers import json_text
 
 Where = TypeVar("Where")
 """The place of a line, by which it is found again."""

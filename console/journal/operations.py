@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.journal.entries import Note, Numbered, still_runs
+from console.model.foreign_json import json_of
 from console.model.journal_lines import (
     Json,
     OperationLine,
@@ -29,7 +30,7 @@ from console.model.journal_lines import (
     time_of,
     time_text,
 )
-from console.model.numbers import json_of, json_text
+from console.model.numbers import json_text
 from console.operations.goals import Goal
 from console.operations.operation import Operation, Progress, State, Step
 from console.safe_files import open_private, private_folder, read_regular

@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
-from console.model.numbers import json_of, json_text
+from console.model.foreign_json import json_of
+from console.model.numbers import json_text
 
 VERSION = 1
 APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
@@ -299,7 +300,7 @@ def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], Non
         BadLine: it is no JSON object, has another version, or `read` raised one of Python's errors for wrong data.
     """
     try:
-        data = json_of(line)
+        data = json_of(line, may_repeat=True)
     except ValueError:
         raise BadLine("it is no JSON") from None
     if not isinstance(data, dict):

@@ -159,30 +159,6 @@ def json_text(data: object, **options: Any) -> str:
         return json.dumps(_finite(data), allow_nan=False, **options)
 
 
-def json_of(text: str | bytes) -> Any:
-    """Return the data of a JSON text.
-
-    Raises:
-        ValueError: it is no JSON, is nested too deep, or has a number that JSON lacks (``NaN``, ``Infinity``) or that
-            is too large for a double (``1e400``).
-    """
-    import json
-
-    try:
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite_number)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
-
-
-def _finite_number(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text[:_SHOWN])
-
-
 def _finite(data: object) -> object:
     if isinstance(data, float) and not math.isfinite(data):
         return str(float(data))

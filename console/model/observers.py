@@ -7,12 +7,12 @@ from collections.abc import Container, Mapping
 from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.cluster import Broker, Partition, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.foreign_json import json_as
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
 """Topics' keys whose value is a JSON object with `observers`: how many, and where."""
@@ -43,8 +43,8 @@ def observer_rules(configs: ConfigSet) -> Rules:
         if entry is None or not entry.value:
             continue
         try:
-            return msgspec.json.decode(entry.value, type=_Placement).observers
-        except (msgspec.DecodeError, RecursionError):
+            return json_as(entry.value, _Placement).observers
+        except ValueError:
             return ()
     return ()
 

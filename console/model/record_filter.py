@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from console.model.foreign_json import json_as
 from console.model.numbers import has_number_form
 from console.model.records import Record
 
@@ -163,11 +164,8 @@ def decoded_json(data: bytes | None) -> Any:
     """Return the decoded JSON of a key or value.
 
     Raises:
-        ValueError: it is null, no JSON, larger than `LARGEST_JSON`, or nested too deep for msgspec.
+        ValueError: it is null, no JSON, larger than `LARGEST_JSON`, or nested too deep.
     """
-    if data is None or len(data) > LARGEST_JSON:
-        raise ValueError("null" if data is None else f"more than {LARGEST_JSON >> 20} MiB")
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ValueError(str(error)) from None
+    if data is None:
+        raise ValueError("null")
+    return json_as(data, object, LARGEST_JSON)

@@ -27,7 +27,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import console
-from console.model.numbers import decimal_number, json_of, json_text, natural_number, option
+from console.model.foreign_json import json_as, json_of
+from console.model.numbers import decimal_number, json_text, natural_number, option
 from console.pipeline.clocks import check_clocks
 from console.pipeline.delta_log import reading
 from console.pipeline.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
@@ -567,7 +568,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = options.parse_args(argv)
     try:
         text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")
-        inputs = msgspec.json.decode(text, type=Inputs)
+        inputs = json_as(text, Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
     # Where the driver has it: Spark's sources are planned by a Python of their own there.

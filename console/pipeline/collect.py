@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 import threading
 import time
 import zlib
@@ -41,6 +40,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.failure import Failure
+from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
 from console.model.snapshot import GONE, Snapshot, settled_topics
 from console.pipeline.entities import (
@@ -636,7 +636,7 @@ class LastStates:
         """Return the context of each cluster that was polled, by the cluster's id."""
         text = self.lake.own_file(OWNERS)
         with suppress(ValueError, TypeError):
-            return {of: Owner(*owner) for of, owner in json.loads(text or "{}").items()}
+            return {of: Owner(*owner) for of, owner in json_of(text or "{}").items()}
         return {}
 
     def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
@@ -659,7 +659,7 @@ class LastStates:
         if text is None:
             return {}
         try:
-            rows = msgspec.json.decode(gzip.decompress(text), type=list[tuple[str, str, tuple[Value, ...]]])
-        except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+            rows = json_as(gzip.decompress(text), list[tuple[str, str, tuple[Value, ...]]])
+        except (OSError, EOFError, zlib.error, ValueError):
             return {}  # it is written again
         return {Resource(type_, key): values for type_, key, values in rows}

@@ -9,7 +9,6 @@ that were deleted.
 from __future__ import annotations
 
 import atexit
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from console.model.foreign_json import json_of
 from console.pipeline.files import PACKAGE, DamagedLake, Filesystem, LakeError
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ _AT_ONCE = 8
 """Files of a log that are read at a time."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _MAPPING = "delta.columnMapping.mode"
+_INFO = b'{"commitInfo":'
+"""Begins what a commit says of itself, which changes nothing of the table: any program may write anything there."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class Replayed:
         if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
             raise ValueError(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
-            self.columns = tuple(each["name"] for each in json.loads(described["schemaString"])["fields"])
+            self.columns = tuple(each["name"] for each in json_of(described["schemaString"])["fields"])
             if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
                 raise ValueError("it has mapped columns, which kac does not read")
         if (added := action.get("add")) is not None:
@@ -191,7 +193,7 @@ class Replayed:
                 raise ValueError("it has deletion vectors, which kac does not read")
             self.files[_within(added["path"])] = DataFile(
                 dict(added["partitionValues"]),
-                int(json.loads(added["stats"])["numRecords"]),
+                int(json_of(added["stats"], may_repeat=True)["numRecords"]),
                 int(added["size"]),
                 int(added["modificationTime"]),
                 added["stats"],
@@ -204,7 +206,8 @@ class Replayed:
         if not text.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
         for line in text.splitlines():
-            self.apply(json.loads(line))
+            if not line.startswith(_INFO):
+                self.apply(json_of(line, may_repeat=True))
 
 
 def _unusual(protocol: Mapping[str, Any]) -> str:
@@ -305,7 +308,7 @@ def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[st
 
 def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
     """Return the actions of a commit. FileNotFoundError, ValueError."""
-    return [json.loads(line) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
+    return [json_of(line, may_repeat=True) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
 
 
 @contextmanager

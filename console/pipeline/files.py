@@ -18,8 +18,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from console.model.numbers import json_of, json_text
-from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, resolved, write_whole
+from console.model.foreign_json import json_of
+from console.model.numbers import json_text
+from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, write_whole
 
 PACKAGE = "pip install 'kafka-admin-console[history]'"
 
@@ -305,10 +306,10 @@ def borrowed(lent: bytes) -> Filesystem:
 
 
 def _opened_lock(path: str) -> BinaryIO:
-    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link of
-    another user, nor a second name of another file. LakeError, OSError."""
+    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor a
+    second name of another file. LakeError, OSError."""
     try:
-        file = open_plain(resolved(Path(path)), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
+        file = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
         if os.fstat(file.fileno()).st_nlink > 1:
             file.close()
             raise OSError(errno.EMLINK, "the file has another name, too")

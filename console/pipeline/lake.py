@@ -14,7 +14,6 @@ sources.yaml, policies.yaml, baseline.yaml    the operator's
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import uuid
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from console.model.foreign_json import json_of
 from console.model.numbers import json_text, plural
 from console.pipeline import delta_log
 from console.pipeline.delta_log import TableFiles
@@ -136,7 +136,7 @@ class Lake:
                 "another."
             ) from None
         with delta_log.reading(self.where, "lake.json"):
-            return {**json.loads(text)}
+            return {**json_of(text)}
 
     def own_file(self, name: str) -> bytes | None:
         """Return the content of a file that the operator has put into the lake; None: there is none. OSError."""
@@ -164,7 +164,7 @@ class Lake:
         """Yield what the application wrote into the commits of a table, newest first, with `version`."""
         for each in self.commits(table):
             with suppress(ValueError, TypeError, KeyError):
-                yield {**json.loads(each["userMetadata"]), "version": each["version"]}
+                yield {**json_of(each["userMetadata"], may_repeat=True), "version": each["version"]}
 
     def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Return what Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
@@ -216,7 +216,7 @@ class Lake:
         """Yield what the last runs did, newest first."""
         for name in self._run_names():
             with suppress(ValueError, FileNotFoundError):
-                yield {**json.loads(self.files.read(self.path(f"runs/{name}")))}
+                yield {**json_of(self.files.read(self.path(f"runs/{name}")))}
 
     def _run_names(self) -> list[str]:
         found = (each.name for each in self.files.entries(self.path("runs")))

@@ -16,6 +16,7 @@ from typing import IO, Annotated, Any
 import msgspec
 import pyarrow as pa
 
+from console.model.foreign_json import json_as
 from console.model.journal_lines import SUFFIX as JOURNAL_SUFFIX
 from console.model.journal_lines import segment_folder, segment_number
 from console.pipeline.entities import id_problem
@@ -182,8 +183,8 @@ def _lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
 
 def _rows(line: bytes, path: Path | str) -> pa.RecordBatch:
     try:
-        poll = msgspec.json.decode(line, type=Landed)
-    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        poll = json_as(line, Landed)
+    except ValueError as wrong:
         raise BadLanding(f"{path} is no file of polls ({wrong}); delete it") from wrong
     if problem := id_problem(poll.cluster_id):
         raise BadLanding(f"{path}: {problem}; delete it")

@@ -4,7 +4,6 @@ policy violations, quota usage, freshness.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.model.foreign_json import json_of
 from console.model.numbers import EPOCH
 from console.pipeline import delta_log
 from console.pipeline.delta_log import DataFile, TableFiles, connected, duckdb
@@ -140,7 +140,7 @@ class Part:
             return False
         if (self.clusters is None or cluster is not None) and not self.entities:
             return True
-        stats = json.loads(file.stats or "{}")
+        stats = json_of(file.stats or "{}", may_repeat=True)
         least, most = stats.get("minValues", {}), stats.get("maxValues", {})
 
         def has(column: str, value: str) -> bool:

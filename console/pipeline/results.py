@@ -4,7 +4,6 @@ commands as tables.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ import msgspec
 
 from console.answers.results import Column, Detail, Row, Table
 from console.answers.triage import prometheus_label
+from console.model.foreign_json import json_of
 from console.pipeline import delta_log
 from console.pipeline.delta_log import DataFile
 from console.pipeline.lake import Lake
@@ -117,7 +117,7 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
     """Return the first and the last of the table's first column of times, by the statistics of these files."""
     path = next(_times(table), ())
-    read = [json.loads(file.stats or "{}") for file in files]
+    read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
     least, most = ([_at(each.get(name), path) for each in read] for name in ("minValues", "maxValues"))
     return min(filter(None, least), default=None), max(filter(None, most), default=None)
 

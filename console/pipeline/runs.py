@@ -5,7 +5,6 @@ is, and the record of what it did.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import re
 import sys
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from console.model.foreign_json import json_of
 from console.model.yaml_places import FileProblem
 from console.pipeline import delta_log
 from console.pipeline.files import LakeError, iso_now
@@ -89,7 +89,7 @@ def begun(lake: Lake, stream: str) -> int | None:
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
     """Return where a batch of a stream ends, by source. Spark writes it before the batch is made."""
     text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
-    return [json.loads(line) if line != "-" else {} for line in text.splitlines()[2:]]
+    return [json_of(line) if line != "-" else {} for line in text.splitlines()[2:]]
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:

@@ -101,6 +101,7 @@ _OF_MODEL = (
     "codes.py",
     "drift_rules.py",
     "entity_types.py",
+    "foreign_json.py",
     "journal_lines.py",
     "numbers.py",
     "quota.py",

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from console.model.foreign_json import deeper_than
 from console.model.numbers import Data, known_number, time_of
 from console.model.record_filter import decoded_json
 from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Record, RecordsRead, Scanned, Undecodable
@@ -141,23 +142,6 @@ def _indented(data: bytes) -> bytes:
         return msgspec.json.format(data, indent=2)
     except (msgspec.DecodeError, RecursionError):
         return data[:IN_FULL]
-
-
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?+\Z)|[\[{]|[\]}]', re.DOTALL)
-
-
-def deeper_than(data: bytes, levels: int) -> bool:
-    """Return whether brackets outside of strings are nested deeper than `levels`."""
-    depth = 0
-    for match in _BRACKETS.finditer(data):
-        mark = match[0]
-        if mark in (b"[", b"{"):
-            depth += 1
-            if depth > levels:
-                return True
-        elif mark in (b"]", b"}"):
-            depth -= 1
-    return False
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from console.log_file import state_directory
+from console.model.foreign_json import json_as
 from console.safe_files import PRIVATE, private_folder, read_regular, write_whole
 
 log = logging.getLogger(__name__)
@@ -54,8 +55,8 @@ class MutedCauses:
 
     def _read(self) -> _File:
         try:
-            file = msgspec.json.decode(read_regular(self._path, LARGEST), type=_File)
-        except (OSError, ValueError, RecursionError):  # what can't be decoded is a ValueError, too
+            file = json_as(read_regular(self._path, LARGEST), _File)
+        except (OSError, ValueError):
             return _File()
         now = datetime.now(UTC)
         file.clusters = {

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from console.flight.answer import HANDSHAKE, Answer, Asked, Shown
@@ -21,6 +20,7 @@ from console.model.certificates import Certificate, Listener
 from console.model.cluster import Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
+from console.model.foreign_json import json_as
 from console.model.observed_logs import LogOffsets, Place
 from console.session.slow_polls import (
     CERTIFICATES,
@@ -186,9 +186,9 @@ def _certificate(answer: Answer) -> Certificate | None:
     name = answer.request.decode("utf-8", "replace")
     listener = Listener(answer.node, answer.host, answer.port, name)
     try:
-        shown = msgspec.json.decode(answer.body, type=Shown)
+        shown = json_as(answer.body, Shown)
         return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
-    except (ValueError, RecursionError, OverflowError, OSError):  # DecodeError is a ValueError; the last: no time
+    except (ValueError, OverflowError, OSError):  # the last two: no time
         return None
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 
+from console.model.foreign_json import json_as
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MOST_VALUES = 250_000
@@ -146,8 +147,8 @@ def _fields(document: Any) -> Iterator[dict[str, Any]]:
 
 def _document(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+        return json_as(text, object)
+    except ValueError as error:
         raise NotDecoded(f"it is no schema of Avro: {error}") from None
 
 

@@ -26,8 +26,8 @@ from console.model import record_masks
 from console.model.certificates import advertised_with_tls
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet
+from console.model.foreign_json import deeper_than
 from console.present.configs import plain_text
-from console.present.records import deeper_than
 from console.wire import quota_decoder
 from tests.support.expressions import (
     GROWTH,
@@ -139,7 +139,8 @@ _READERS: dict[str, Callable[[str], object]] = {
 _PIECES = (
     "a", " ", "=", "://", "password=\"", "password='\\", "token:", "x.", "<p", "< ", "-----BEGIN CERTIFICATE-----\n",
     "-----END", "channel 1: open failed: x\n", "[", '"\\', "<Code>", "\n", "bearer ", "a://b", "/",
-    "eyJ", "eyJ.", "basic ", "authorization: ", "sig=", "-----BEGIN PRIVATE KEY-----", '\\"', "password\\\": \\\"", "@", "://a:b",
+    "eyJ", "eyJ.", "basic ", "authorization: ", "sig=", "-----BEGIN PRIVATE KEY-----", '\\"', "password\\\": \\\"", "@",
+    "://a:b",
 )  # fmt: skip
 
 

@@ -3,7 +3,6 @@ with those tools' error messages (LeaderElectionCommand, DeleteRecordsCommand, 4
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from console.cli.kafka_tools.reset_offsets import Place
 from console.cli.noun import OptionsError
+from console.model.foreign_json import json_of
 from console.model.numbers import LONG_MAX, LONG_MIN
 
 LIMIT = 16 << 20
@@ -56,8 +56,8 @@ def _read(path: str, invalid: str) -> dict[str, Any]:
     if len(content) > LIMIT:
         raise OptionsError(f"{shown} is too long: more than {LIMIT:,} bytes")
     try:
-        data = json.loads(content.decode())
-    except (ValueError, RecursionError):
+        data = json_of(content)
+    except ValueError:
         raise OptionsError(invalid) from None
     if not isinstance(data, dict):
         raise OptionsError(invalid)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.model.foreign_json import DEEPEST, deeper_than
 from console.pipeline.redact import Damaged
 from console.pipeline.requests.alters import ALTER_APIS
 from console.pipeline.requests.lines import (
@@ -21,6 +22,7 @@ from console.pipeline.requests.lines import (
     NO_FIGURE,
     NOT_USUAL,
     OWN_ERRORS,
+    TOO_DEEP,
     Line,
     Logged,
     Request,
@@ -135,6 +137,9 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         header = request.request_header
         api = header.request_api_key_name
         if api in ALTER_APIS:
+            if deeper_than(json, DEEPEST):  # what reads changes does not read it
+                chunk.damaged.append(Damaged.of(place, json, TOO_DEEP))
+                continue
             chunk.alters.append(Line(place, second, millis, json, request))
         chunk.lines += 1
         if not is_clients(request):

@@ -7,7 +7,6 @@ wrappers are opened a few deep, and of what precedes a message its end is looked
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import DecodeError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
+from console.model.foreign_json import DEEPEST, deeper_than, json_of
 from console.model.numbers import EPOCH
 from console.pipeline.redact import Damaged
 from console.pipeline.requests.alters import NO_ANSWER, Change, changes
@@ -403,7 +403,7 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
     Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
     """
     try:
-        read = json.loads(text)
+        read = json_of(text, may_repeat=True)
         header = read["requestHeader"]
         api, forwarded = header["requestApiKeyName"], bool(read["isForwarded"])
         request, response = _body(read["request"]), _body(read["response"])
@@ -463,6 +463,7 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
     "of Kafka before 2.8, which logs no JSON",
 )
 NO_FIGURE = "a figure that no request has"
+TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 
 
 class Line(NamedTuple):
@@ -505,6 +506,8 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
         text = rest.decode()
     except UnicodeDecodeError:
         return Damaged.of(place, line, NO_TEXT)
+    if deeper_than(rest, DEEPEST):
+        return Damaged.of(place, line, TOO_DEEP)
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
