@@ -17,7 +17,7 @@ from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
-from console.model.numbers import commas
+from console.model.numbers import commas, plural
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -134,7 +134,11 @@ def _other_replication(name: str, wanted: int, there: Topic) -> str:
     counts = sorted({len(partition.replicas) for partition in there.partitions})
     if counts in ([wanted], []):
         return ""
-    has = f"it has {counts[0]} replicas" if len(counts) == 1 else f"its partitions have {commas(counts)} replicas"
+    has = (
+        f"it has {plural(counts[0], 'replica')}"
+        if len(counts) == 1
+        else f"its partitions have {commas(counts)} replicas"
+    )
     return f"{has}; kac moves replication {shell_word(name)} {wanted} plans the moves, with --run it makes them"
 
 
