@@ -75,9 +75,7 @@ def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
         raise OptionsError(f"replicas are moved: {how} plans it, and with --run does it")
     if given.replica_assignment is not None:
         how = f"move topic {name} partition N to ID,ID,…"
-        raise OptionsError(
-            f"replicas are moved: kac run -e '{how}' stages it, kac moves --help has more"
-        )
+        raise OptionsError(f"replicas are moved: kac run -e '{how}' stages it, kac moves --help has more")
     changes = [f"grow topic {name} partitions={given.partitions}"] if given.partitions is not None else []
     if given.config:
         changes.append(f"set topic {name} {pairs(given.config)}")
