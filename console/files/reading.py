@@ -42,7 +42,7 @@ from console.model.yaml_places import (
     read_documents,
 )
 from console.plan.values import parse_quota
-from console.safe_files import read_stdin, read_text
+from console.safe_files import read_stdin, read_text, why_unread
 
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
@@ -97,8 +97,7 @@ def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[
             try:
                 yield str(each), read_text(each, LARGEST)
             except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                problems.append(FileProblem(str(each), None, f"it can't be read: {why}"))
+                problems.append(FileProblem(str(each), None, f"it can't be read: {why_unread(error)}"))
 
 
 def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
