@@ -139,10 +139,8 @@ def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
             # The parser's own text has the line, which may hold a secret.
             lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
             where = f"line {lines[0]}" if lines[0] else "a line"
-            raise no_token(
-                f"{path} can't be read as AWS' files are: {where} is no [section], and no KEY = VALUE in one",
-                "Correct it.",
-            ) from None
+            what = f"{path} can't be read as AWS' files are: {where} is no [section], and no KEY = VALUE in one"
+            raise no_token(what, "Correct it.") from None
         if parser.has_section(section):
             found |= dict(parser.items(section))
     return found
