@@ -65,6 +65,11 @@ def read_text(path: Path, most: int) -> str:
         return _text(file.read(most + 1), most)
 
 
+def why_unread(error: OSError | ValueError) -> str:
+    """Return why a file was not read, in a few words without its content."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
 def read_regular(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 

@@ -26,7 +26,7 @@ from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
-from console.safe_files import UntrustedPath, read_text, require_own
+from console.safe_files import UntrustedPath, read_text, require_own, why_unread
 
 LARGEST_FILE = 4 << 20
 """Bytes of one of AWS' files."""
@@ -133,9 +133,14 @@ def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
             parser.read_string(read_text(path, LARGEST_FILE))
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, ConfigError):
+        except (OSError, ValueError) as error:
+            raise no_token(f"{path} can't be read: {why_unread(error)}", "Correct the file.") from None
+        except ConfigError as error:
             # The parser's own text has the line, which may hold a secret.
-            raise no_token(f"{path} can't be read as AWS' files are", "Correct the file.") from None
+            lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
+            where = f"line {lines[0]}" if lines[0] else "a line"
+            what = f"{path} can't be read as AWS' files are: {where} is no [section], and no KEY = VALUE in one"
+            raise no_token(what, "Correct it.") from None
         if parser.has_section(section):
             found |= dict(parser.items(section))
     return found
@@ -256,9 +261,9 @@ def of_web_identity(role: Role, region: str | None, ask: Ask, limit: float) -> A
     source = f"the web identity of role {role.arn[:200]}"
     try:
         token = token_in_file(role.identity or Path())
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
         remedy = "Check AWS_WEB_IDENTITY_TOKEN_FILE, or web_identity_token_file of the profile."
-        raise no_token(f"{source}: its token {role.identity} can't be read", remedy) from None
+        raise no_token(f"{source}: its token {role.identity} can't be read: {why_unread(error)}", remedy) from None
     remedy = "Check that the role trusts this identity and its audience (sts.amazonaws.com)."
     form = _form("AssumeRoleWithWebIdentity", role) | {"WebIdentityToken": token}
     return _of_token_service(form, {}, source, _token_service(ask, region), remedy, limit)
@@ -429,9 +434,10 @@ def of_container(ask: Ask, limit: float) -> AwsKeys | None:
     if file := ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
         try:
             token = token_in_file(Path(file))
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             remedy = "Check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE."
-            raise no_token(f"the container's authorization token {file} can't be read", remedy) from None
+            what = f"the container's authorization token {file} can't be read: {why_unread(error)}"
+            raise no_token(what, remedy) from None
     if token:
         headers["Authorization"] = token
     source = "the container's service"

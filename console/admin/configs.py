@@ -433,7 +433,7 @@ def replacement(
             resource,
             "SENSITIVE_OVERRIDE",
             f"this broker replaces all overrides at once, and {', '.join(hidden)} can't be read back to be kept",
-            "Set these too in the same plan, or use kafka-configs on a newer broker.",
+            "Set these too in the same plan; brokers of 2.3 and newer change single keys.",
         )
     return {key: value for key, value in full.items() if value is not None}
 

@@ -256,7 +256,8 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
         remedy = "Check user name and password."
         if settings.sasl is not None and "tokenauth" in settings.sasl.options:
             remedy = (
-                "The delegation token is wrong, expired or revoked: kafka-delegation-tokens --describe lists the valid."
+                "The delegation token is wrong, expired or revoked: kac run -e 'list tokens', with another login of "
+                "its owner, lists the valid ones."
             )
         elif mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."

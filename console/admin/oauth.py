@@ -36,6 +36,7 @@ from console.model.failure import Failure
 from console.model.foreign_json import json_of
 from console.model.numbers import is_natural, json_text
 from console.programs import ProgramFailed, name_of, output_of
+from console.safe_files import why_unread
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -165,8 +166,9 @@ def token_of_command(command: str, folder: Path, limit: float) -> Token:
 def _from_file(path: Path) -> Token:
     try:
         text = token_in_file(path)
-    except (OSError, ValueError):
-        raise no_token(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
+    except (OSError, ValueError) as error:
+        what = f"the token in {path} can't be read: {why_unread(error)}"
+        raise no_token(what, "Check sasl.oauthbearer.token.endpoint.url.") from None
     return Token(checked(text, f"the token in {path}"), None)
 
 

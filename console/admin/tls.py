@@ -196,6 +196,10 @@ class _JavaData:
         self._data = data
         self._at = 0
 
+    @property
+    def is_at_end(self) -> bool:
+        return self._at >= len(self._data)
+
     def take(self, size: int) -> bytes:
         piece = self._data[self._at : self._at + size]
         if len(piece) != size:
@@ -224,11 +228,101 @@ class _Der:
     def __init__(self, data: bytes) -> None:
         self._reader = _JavaData(data)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no element is left."""
+        return self._reader.is_at_end
+
     def take(self, tag: int) -> bytes:
         if self._reader.number(1) != tag:
-            raise JksError("its key is not encoded correctly")
+            raise JksError("it is not encoded correctly")
         size = self._reader.number(1)
         return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
+
+
+# Why a PKCS12 store does not open, which no library says: its checksum fits the password (RFC 7292, 4 and B.2), or not.
+
+_LEGACY = {
+    bytes.fromhex(f"060a2a864886f70d010c01{number:02x}"): name
+    for number, name in ((1, "RC4-128"), (2, "RC4-40"), (5, "RC2-128"), (6, "RC2-40"))
+} | {
+    bytes.fromhex(f"06092a864886f70d0105{number:02x}"): name
+    for number, name in (
+        (1, "MD2-DES"),
+        (3, "MD5-DES"),
+        (4, "MD2-RC2"),
+        (6, "MD5-RC2"),
+        (10, "SHA1-DES"),
+        (11, "SHA1-RC2"),
+    )
+}
+"""Object identifiers, encoded, of encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has in its legacy provider only."""
+_HASHES = {
+    bytes.fromhex("2b0e03021a"): "sha1",
+    **{bytes.fromhex(f"60864801650304020{n}"): name for n, name in ((1, "sha256"), (2, "sha384"), (3, "sha512"))},
+}
+_EXPLICIT, _INTEGER = 0xA0, 0x02
+_MOST_ROUNDS = 10_000_000
+
+
+def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple[str, str]:
+    """Return why a PKCS12 store does not open, and what to do."""
+    remedy = f"Set {role.prefix}.password to the store's password."
+    try:
+        fits = _checksum_fits(data, password.reveal() if password else "")
+    except JksError as error:
+        return f"it is damaged: {error}", "Copy it again from its source."
+    if fits is False:
+        if password is None:
+            return "it needs a password", remedy
+        return "the password is wrong, or the store is damaged: its checksum does not fit", remedy
+    legacy = _legacy(data)
+    if fits and not legacy:
+        return "its password is right, and what it holds is damaged, or encrypted with another password", _CONVERT
+    if legacy:
+        beside = "the password is right" if fits else "the password may be right"
+        return f"{beside}, but it is encrypted with {legacy}, which OpenSSL does not have here", _CONVERT
+    return "the password is wrong, or the store is damaged" if password else "it needs a password", remedy
+
+
+def _legacy(der: bytes) -> str:
+    """Return the encryptions that are named in a store or a key and that OpenSSL may lack."""
+    return " and ".join(name for identifier, name in _LEGACY.items() if identifier in der)
+
+
+def _checksum_fits(data: bytes, password: str) -> bool | None:
+    """Return whether the store's checksum is that of the password; None where it has no checksum, or an unknown one.
+    JksError: it is not encoded correctly.
+    """
+    store = _Der(_Der(data).take(_SEQUENCE))
+    store.take(_INTEGER)
+    outer = _Der(store.take(_SEQUENCE))
+    outer.take(_OBJECT_IDENTIFIER)
+    content = _Der(outer.take(_EXPLICIT)).take(_OCTET_STRING)
+    if store.is_empty:
+        return None
+    check = _Der(store.take(_SEQUENCE))
+    digest = _Der(check.take(_SEQUENCE))
+    name = _HASHES.get(_Der(digest.take(_SEQUENCE)).take(_OBJECT_IDENTIFIER))
+    told, salt = digest.take(_OCTET_STRING), check.take(_OCTET_STRING)
+    rounds = 1 if check.is_empty else int.from_bytes(check.take(_INTEGER), "big")
+    if name is None or not 0 < rounds <= _MOST_ROUNDS:
+        return None
+    return hmac.compare_digest(hmac.digest(_checksum_key(name, password, salt, rounds), content, name), told)
+
+
+def _checksum_key(name: str, password: str, salt: bytes, rounds: int) -> bytes:
+    block = hashlib.new(name).block_size
+    secret = password.encode("utf-16-be") + b"\0\0"
+
+    def filled(text: bytes) -> bytes:
+        size = -(-len(text) // block) * block
+        return (text * (size // len(text) + 1))[:size] if text else b""
+
+    key = b"\3" * block + filled(salt) + filled(secret)
+    for _ in range(rounds):
+        key = hashlib.new(name, key, usedforsecurity=False).digest()
+    return key
 
 
 # Stores.
@@ -383,8 +477,7 @@ def _pkcs12_content(data: bytes, store: Store, role: _StoreRole) -> _StoreConten
     try:
         found = pkcs12.load_pkcs12(data, store.password.reveal().encode("utf-8") if store.password else None)
     except ValueError:
-        words = "the password is wrong, or the store is damaged" if store.password else "it needs a password"
-        raise _unusable(store, role, words, f"Set {role.prefix}.password to the store's password.") from None
+        raise _unusable(store, role, *_why_closed(data, store.password, role)) from None
     held = [entry.certificate for entry in ([found.cert] if found.cert else []) + list(found.additional_certs)]
     blocks = tuple(pem_block("CERTIFICATE", certificate.public_bytes(Encoding.DER)) for certificate in held)
     if found.key is None:
@@ -447,8 +540,16 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
                     f"{where}: the key does not belong to the certificate", "Take both from one store."
                 ) from None
             if identity.password is not None:
-                raise _failed(f"{where}: the key can't be decrypted", "Check ssl.key.password.") from None
+                raise _failed(f"{where}: {_why_locked(identity.key)}", "Check ssl.key.password.") from None
             raise _failed(f"{where}: {_reason(error)}", "Is it complete, and its key RSA or EC?") from None
+
+
+def _why_locked(key: str) -> str:
+    """Return why a key (PEM) is not decrypted: OpenSSL does not say it."""
+    body = "".join(line for line in key.splitlines() if ":" not in line and not line.startswith("-----"))
+    legacy = _legacy(binascii.a2b_base64(body))
+    other = f": the password is wrong, or OpenSSL does not have {legacy} here" if legacy else ""
+    return f"the key can't be decrypted{other}"
 
 
 @contextmanager

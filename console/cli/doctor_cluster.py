@@ -424,7 +424,7 @@ def _rights(cluster: ClusterInfo) -> Iterator[Check]:
             yield Check(name, Health.OK, needed_for)
         else:
             words = operation.replace("_", " ").title().replace(" ", "")
-            remedy = f"kafka-acls --add --cluster --operation {words} --allow-principal …"
+            remedy = f"grant it: kac acls --add --cluster --operation {words} --allow-principal User:NAME"
             yield Check(name, Health.NOTE, f"missing; without it: no {needed_for}", remedy)
 
 

@@ -20,7 +20,7 @@ from console.cli.noun import (
     pairs,
 )
 from console.cli.opening import command_client, context_of, open_log_file
-from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
+from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
 from console.model.numbers import natural_number, option
 
 _TOPIC_EXAMPLES = """\
@@ -72,8 +72,12 @@ def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
             return (_topic_create(given, name),)
         case "delete":
             return (f"delete topic {quote_pattern(given.topic)}",)
-    if given.replication_factor is not None or given.replica_assignment is not None:
-        raise OptionsError("replicas are moved by a reassignment, see kafka-reassign-partitions")
+    if given.replication_factor is not None:
+        how = f"kac moves replication {shell_word(given.topic)} {given.replication_factor}"
+        raise OptionsError(f"replicas are moved: {how} plans it, and with --run does it")
+    if given.replica_assignment is not None:
+        how = f"move topic {name} partition N to ID,ID,…"
+        raise OptionsError(f"replicas are moved: kac run -e '{how}' stages it, kac moves --help has more")
     changes = [f"grow topic {name} partitions={given.partitions}"] if given.partitions is not None else []
     if given.config:
         changes.append(f"set topic {name} {pairs(given.config)}")

@@ -15,6 +15,7 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
+from console.contexts import strimzi_oauth
 from console.contexts.config_providers import PROVIDERS
 from console.contexts.console_settings import near_key
 from console.contexts.context import Addresses, ContextError, check_schemes, parse_bootstrap
@@ -173,6 +174,7 @@ _KNOWN_CLASSES = {
     "sasl.login.callback.handler.class": (
         "OAuthBearerLoginCallbackHandler",
         "OAuthBearerUnsecuredLoginCallbackHandler",
+        strimzi_oauth.HANDLER,
         _AWS_TOKENS,
     ),
     "sasl.oauthbearer.jwt.retriever.class": (
@@ -188,7 +190,7 @@ def sasl_settings(values: Values) -> SaslSettings:
     """Return mechanism and credentials. Raises ContextError if something is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
-    options = values.below(_JAAS, module.options if module else {})
+    options = values.below(_JAAS, _options(values, module))
     if module is not None and module.short_name not in _MODULES.values():
         values.warn(
             _JAAS,
@@ -206,6 +208,14 @@ def sasl_settings(values: Values) -> SaslSettings:
     if mechanism == "GSSAPI":
         return _gssapi(values, options)
     return _user_and_password(values, options, mechanism)
+
+
+def _options(values: Values, module: LoginModule | None) -> Mapping[str, str]:
+    """Return the options of a login module, those of Strimzi's in Kafka's own names."""
+    try:
+        return {} if module is None else strimzi_oauth.renamed(module.options)
+    except ValueError as error:
+        raise values.error(_JAAS, str(error)) from None
 
 
 def _login_module(values: Values) -> LoginModule | None:
@@ -302,7 +312,10 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
         return SaslSettings("OAUTHBEARER", options={**_token_command(values), **extensions})
-    url = values.text(_TOKEN_URL)
+    if strimzi_oauth.TOKEN in options:
+        return SaslSettings("OAUTHBEARER", password=options.secret(strimzi_oauth.TOKEN), options=extensions)
+    kept = options.path(strimzi_oauth.TOKEN_FILE)
+    url = values.text(_TOKEN_URL) or options.text(strimzi_oauth.TOKEN_URL) or (kept and kept.absolute().as_uri())
     if not url:
         return _unsecured_token(values, options, extensions)
     if url.lower().startswith("file:"):
@@ -313,7 +326,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
         if text := values.text(f"sasl.oauthbearer.{name}") or options.text(name):
             settings[name] = text
     for name, key in _ENDPOINT_OPTIONS.items():
-        if text := values.text(key):
+        if text := values.text(key) or _milliseconds(options, name):
             settings[name] = text
     tls = _endpoint_tls(options)
     if kind := _assertion_kind(values):
@@ -329,6 +342,15 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
             'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
         )
     return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
+
+
+def _milliseconds(options: Values, name: str) -> str | None:
+    """Return a time-out of Strimzi's, which is in seconds, as Kafka's ``NAME.ms``; None where it has none."""
+    key = f"{name.removesuffix('.ms')}.seconds"
+    text = options.text(key)
+    if text is not None and not is_natural(text):
+        raise options.error(key, f"it is a number of seconds, not {text!r}")
+    return None if text is None else f"{text}000"
 
 
 def _token_command(values: Values) -> dict[str, str]:
@@ -383,9 +405,11 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
     """Return the unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
+        given = sorted(key for key in options if not key.startswith("extension_"))
+        key = _TOKEN_URL if _TOKEN_URL in values else _JAAS if given else "sasl.mechanism"
+        has = f"its login module has {', '.join(given)}, and no address of a token endpoint: " if given else ""
         raise values.error(
-            _TOKEN_URL if _TOKEN_URL in values else "sasl.mechanism",
-            f"OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint, or {TOKEN_COMMAND}",
+            key, f"{has}OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint, or {TOKEN_COMMAND}"
         )
     values.warn(_JAAS, "asks for an unsecured token, which brokers accept for tests only")
     return SaslSettings("OAUTHBEARER", subject, options=extensions)

@@ -64,7 +64,11 @@ def parse_yaml(path: Path) -> Table:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "it can't be read"
         raise ContextError(f"{Place(path, mark.line + 1 if mark else None)}: not YAML: {why}") from None
-    except (UnicodeDecodeError, RecursionError, ValueError):
+    except UnicodeDecodeError:
+        raise ContextError(f"{path}: it is not text in UTF-8") from None
+    except RecursionError:
+        raise ContextError(f"{path}: it is nested too deep") from None
+    except ValueError:
         raise ContextError(f"{path}: not YAML") from None
     if value in _NULL:
         return {}

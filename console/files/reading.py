@@ -30,6 +30,7 @@ from console.model.changes import Target
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import in_sections
+from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
 from console.model.yaml_places import (
@@ -41,7 +42,7 @@ from console.model.yaml_places import (
     read_documents,
 )
 from console.plan.values import parse_quota
-from console.safe_files import read_stdin, read_text
+from console.safe_files import read_stdin, read_text, why_unread
 
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
@@ -103,13 +104,17 @@ def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[
             try:
                 yield str(each), read_text(each, LARGEST)
             except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                problems.append(FileProblem(str(each), None, f"it can't be read: {why}"))
+                problems.append(FileProblem(str(each), None, f"it can't be read: {why_unread(error)}"))
 
 
 def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
     """Add what a file wants to `read`, whatever form it has. Returns what is wrong. Raises FileProblem."""
+    text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
+    if is_error(beginning.partition("\n")[0]):
+        line = text.count("\n", 0, len(text) - len(text.lstrip())) + 1
+        what = "a tool says here that it failed, so what follows may be a part of the whole"
+        raise FileProblem(source, line, what, "mend that, and let it write the file again")
     of_text = next((form for form in TEXT_FORMS if form.owns(beginning)), None)
     if of_text is not None:
         return list(of_text.take(text, source, read))

@@ -32,15 +32,18 @@ Configs = dict[str, ConfigValue]
 Entities = dict[str, Configs | None]
 
 
-def _natural(value: object) -> object:
+def _count(value: object) -> object:
+    """Return a count; None for -1, which stands in CreateTopics for the broker's default."""
+    if value in ("-1", -1):
+        return None
     return natural_number(value) if isinstance(value, str) else value
 
 
 class TopicPart(_Part):
     """A topic."""
 
-    partitions: Annotated[int, BeforeValidator(_natural), Field(ge=1, le=1_000_000)] | None = None
-    replication: Annotated[int, BeforeValidator(_natural), Field(ge=1, le=10_000)] | None = None
+    partitions: Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(_count)] = None
+    replication: Annotated[Annotated[int, Field(ge=1, le=10_000)] | None, BeforeValidator(_count)] = None
     configs: Configs | None = None
 
 

@@ -20,11 +20,12 @@ from console.files.wanted import (
     wanted_of,
 )
 from console.files.writing import DEFAULT
-from console.language.quoting import quote_beside_equals
+from console.language.quoting import quote_beside_equals, shell_word
 from console.language.sensitive import seems_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource
+from console.model.numbers import commas, plural
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot, settled_topics
@@ -159,11 +160,23 @@ def _topic(
         yield Obstacle(resource, "", f"it has {count} partitions, and partitions can't be taken away")
     elif wanted.partitions is not None and wanted.partitions > count:
         yield GrowTopic(name, wanted.partitions)
-    replication = max((len(partition.replicas) for partition in there.partitions), default=0)
-    if wanted.replication not in (None, replication):
-        yield Obstacle(resource, "", f"it has {replication} replicas; kafka-reassign-partitions moves replicas")
+    if wanted.replication is not None and (why := _other_replication(name, wanted.replication, there)):
+        yield Obstacle(resource, "", why)
     if wanted.configs is not None:
         yield from _configs(resource, wanted.configs, snapshot, partial)
+
+
+def _other_replication(name: str, wanted: int, there: Topic) -> str:
+    """Return why a topic is not of the replication that is wanted, ``""`` where each partition is."""
+    counts = sorted({len(partition.replicas) for partition in there.partitions})
+    if counts in ([wanted], []):
+        return ""
+    has = (
+        f"it has {plural(counts[0], 'replica')}"
+        if len(counts) == 1
+        else f"its partitions have {commas(counts)} replicas"
+    )
+    return f"{has}; kac moves replication {shell_word(name)} {wanted} plans the moves, with --run it makes them"
 
 
 def _configs(

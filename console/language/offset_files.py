@@ -17,6 +17,7 @@ from console.language.errors import CommandError
 from console.language.statements import OffsetRow, Statement
 from console.language.tokenizer import Span
 from console.language.verbs.reset import ResetOffsets
+from console.model.java_logs import without_log_lines
 from console.present.text import clean
 
 S = TypeVar("S", bound=Statement)
@@ -54,7 +55,7 @@ def read_text(path: str, span: Span | None = None) -> str:
         raise CommandError(f"the offsets in {shown} can't be read: {why}", "", span) from None
     if len(content) > LIMIT:
         raise CommandError(f"{shown} is too long: more than {LIMIT:,} bytes", "", span)
-    return text
+    return without_log_lines(text)
 
 
 def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[OffsetRow, ...]:

@@ -102,6 +102,7 @@ COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
 _AT_ONCE = 8
 """Files of a log that are read at a time."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
+_OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
 _MAPPING = "delta.columnMapping.mode"
 _INFO = b'{"commitInfo":'
 """Begins what a commit says of itself, which changes nothing of the table: any program may write anything there."""
@@ -109,10 +110,13 @@ _INFO = b'{"commitInfo":'
 
 @dataclass(frozen=True)
 class Listed:
-    """What is in a log: versions, ascending, of its commits and of its checkpoints in one file."""
+    """What is in a log: versions, ascending, of its commits and of its checkpoints in one file. others: names of
+    checkpoints of other forms: in several files, or of V2.
+    """
 
     commits: tuple[int, ...]
     checkpoints: tuple[int, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def newest(self) -> int | None:
@@ -122,8 +126,10 @@ class Listed:
 
 def listed(files: Filesystem, folder: str) -> Listed:
     """Return the log of the table at that path."""
-    found = [match for entry in files.entries(f"{folder}/{LOG}") if (match := _NAME.fullmatch(entry.name))]
-    return Listed(*(tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT)))
+    names = [entry.name for entry in files.entries(f"{folder}/{LOG}")]
+    found = [match for name in names if (match := _NAME.fullmatch(name))]
+    commits, checkpoints = (tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT))
+    return Listed(commits, checkpoints, tuple(name for name in names if _OTHER_CHECKPOINT.match(name)))
 
 
 def is_newest(files: Filesystem, folder: str, version: int) -> bool:
@@ -173,6 +179,10 @@ class TableFiles:
         return sum(file.bytes for file in self.files.values())
 
 
+class NotRead(ValueError):
+    """A table has what Delta knows, and kac does not read: which, and what to do."""
+
+
 @dataclass
 class Replayed:
     """A table after its actions up to a version. files: what is there, by path relative to the table."""
@@ -183,14 +193,16 @@ class Replayed:
     def apply(self, action: Mapping[str, Any]) -> None:
         """Apply one more action. ValueError: it is no action, or one that is not understood."""
         if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
-            raise ValueError(_unusual(protocol))
+            raise NotRead(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
             self.columns = tuple(each["name"] for each in json_of(described["schemaString"])["fields"])
             if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
-                raise ValueError("it has mapped columns, which kac does not read")
+                raise NotRead("another program gave it mapped columns (delta.columnMapping.mode)")
         if (added := action.get("add")) is not None:
             if added.get("deletionVector"):
-                raise ValueError("it has deletion vectors, which kac does not read")
+                raise NotRead("another program gave it deletion vectors (delta.enableDeletionVectors)")
+            if not added.get("stats"):
+                raise NotRead(f"another program added {added['path'][:200]} without its number of rows (stats)")
             self.files[_within(added["path"])] = DataFile(
                 dict(added["partitionValues"]),
                 int(json_of(added["stats"], may_repeat=True)["numRecords"]),
@@ -228,6 +240,8 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
     made = Replayed()
+    if start is None and log.others and 0 not in log.commits:
+        raise damaged(folder, f"{LOG}/{log.others[-1]}", NotRead("this checkpoint is of several files, or of V2"))
     if start is not None:
         with reading(folder, name := log_file(start, CHECKPOINT)):
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
@@ -318,12 +332,21 @@ def reading(folder: str, name: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise damaged(folder, name, "it is not there") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+    except KeyError as wrong:
+        raise damaged(folder, name, f"it has no {wrong}") from wrong
+    except json.JSONDecodeError as wrong:
+        raise damaged(folder, name, f"it is not JSON: {wrong}") from wrong
+    except (ValueError, TypeError, AttributeError) as wrong:
         raise damaged(folder, name, wrong) from wrong
 
 
 def damaged(folder: str, name: str, why: object) -> DamagedLake:
-    """Return the error of a file of a lake."""
+    """Return the error of a file of a lake. why: a `NotRead`, where the file is whole."""
+    if isinstance(why, NotRead):
+        return DamagedLake(
+            f"{folder}/{name} has what kac does not read: {why}. These tables are kac's own: make the lake again, or "
+            "undo it with the program that did it."
+        )
     return DamagedLake(f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long.")
 
 

@@ -387,7 +387,7 @@ async def test_a_move_is_cancelled_and_one_that_ended_by_itself_is_a_conflict(
             assert code == 0, out
             assert cluster.state.topics["moved"].partitions[0].replicas == (1, 2)
             _, out, _ = await ran(session, "revert 1", capsys)
-            assert "a move is started again to 1,3 with kafka-reassign-partitions" in out
+            assert "move topic moved partition 0 to 1,3 starts the move again" in out
         async with session_on(cluster) as session:
             await ran(session, "cancel move topic moved", capsys)
             assert [each.edit for each in session.plan.staged] == [CancelMove("moved", 1)]

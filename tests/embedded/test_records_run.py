@@ -75,6 +75,13 @@ async def test_records_as_data(records: ThreadedCluster) -> None:
     assert (tombstone["value"], len(large["value"])) == (None, 900_000)
 
 
+async def test_a_time_after_all_records(records: ThreadedCluster) -> None:
+    out, code = await run(records, "records topic orders partition 0 from time 2099-01-01T00:00Z limit 3")
+    assert code == 0
+    assert "partition 0: no record is as new as that; its end is 10" in out
+    assert str(2**63 - 1) not in out
+
+
 async def test_filters(records: ThreadedCluster) -> None:
     async def offsets(text: str) -> list[int]:
         return [each["offset"] for each in await found(records, f"records topic orders partition 0 {text}")]

@@ -10,6 +10,7 @@ import pytest
 
 from console.cli.main import run
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 
@@ -331,3 +332,35 @@ def test_a_plan_with_an_edit_of_another_form_says_so(kac: Kac, exported: Path, t
         code, _, complaints = kac("apply", "-f", str(bad), "--yes")
         assert code == 2
         assert "the plan can't be read: an edit in it is not as kac writes one; make it again" in complaints
+
+
+@pytest.mark.parametrize(
+    ("assigned", "said"),
+    [
+        ([(1, 2), (2, 3)], "it has 2 replicas; kac moves replication mixed 3"),
+        ([(1, 2, 3), (2,)], "its partitions have 1,3 replicas; kac moves replication mixed 3"),
+    ],
+)
+def test_another_replication_is_the_command_that_moves_replicas(
+    assigned: list[tuple[int, ...]], said: str, kac: Kac, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    cluster.call(lambda one: one.state.put_topic(new_topic("mixed", assigned, (1, 2, 3))))
+    file = tmp_path / "wanted.yaml"
+    file.write_text("version: 1\ntopics:\n  mixed: {replication: 3}\n")
+    _, out, err = kac("diff", "-f", str(file))
+    assert said in out + err
+
+
+def test_replication_minus_one_is_the_brokers_default(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "wanted.yaml"
+    file.write_text(
+        "version: 1\ntopics:\n  made: {partitions: -1, replication: -1}\n  checkout.orders: {replication: -1}\n"
+    )
+    code, out, err = kac("apply", "-f", str(file), "--yes")
+    assert code == 0, out + err
+    made = cluster.call(lambda one: one.state.topics["made"].partitions)
+    assert len(made) == len(made[0].replicas) == 1
+    file.write_text("version: 1\ntopics:\n  made: {replication: -2}\n")
+    code, out, err = kac("diff", "-f", str(file))
+    assert code == 2
+    assert "-2" in out + err

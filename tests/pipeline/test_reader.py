@@ -502,6 +502,66 @@ def test_a_log_that_says_nonsense_is_damaged(tmp_path: Path, bad: dict[str, Any]
         freshness(opened, CLUSTER, of=(HISTORY,))
 
 
+def described(**configuration: str) -> dict[str, Any]:
+    return {"metaData": {"schemaString": '{"fields": []}', "configuration": configuration}}
+
+
+ADDED = {"path": "in_day=2026-11-20/x.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1}
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ({"add": {**ADDED, "deletionVector": {"storageType": "u"}}}, "gave it deletion vectors"),
+        ({"add": {**ADDED, "stats": None}}, "x.parquet without its number of rows (stats)"),
+        (described(**{"delta.columnMapping.mode": "name"}), "mapped columns (delta.columnMapping.mode)"),
+        (
+            {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}},
+            "Delta's protocol 3, 7 (v2Checkpoint)",
+        ),
+        ({"checkpoint": ".checkpoint.5a0a0c1e-1.parquet"}, "this checkpoint is of several files, or of V2"),
+        ({"checkpoint": ".checkpoint.0000000001.0000000002.parquet"}, "this checkpoint is of several files, or of V2"),
+    ],
+)
+def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: dict[str, Any], said: str) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    first, second = (Path(lake.folder(SNAPSHOT), delta_log.log_file(number)) for number in (0, 1))
+    if "checkpoint" in action:
+        first.rename(second)
+        named = f"{1:020}{action['checkpoint']}"
+        (first.parent / named).touch()
+    else:
+        named = second.name
+        second.write_text(json.dumps(action))
+    with closing(Tables(lake.where)) as opened, pytest.raises(DamagedLake) as caught:
+        freshness(opened, CLUSTER, of=(HISTORY,))
+    text = str(caught.value)
+    assert "damaged" not in text
+    assert named in text
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"add": {"path": "x", "stats": "{}", "partitionValues": {}}}', "it has no 'numRecords'"),
+        ('{"add": {', "it is not JSON: "),
+        ("", "it is empty"),
+    ],
+)
+def test_what_is_damaged_is_named(tmp_path: Path, text: str, said: str) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    Path(lake.folder(SNAPSHOT), delta_log.log_file(1)).write_text(text)
+    with (
+        closing(Tables(lake.where)) as opened,
+        pytest.raises(DamagedLake, match="The lake is damaged") as e,
+    ):
+        freshness(opened, CLUSTER, of=(HISTORY,))
+    assert said in str(e.value)
+
+
 def test_the_log_read_here_is_what_delta_says(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     for number in range(7):

@@ -119,7 +119,7 @@ def test_profiles(tmp_path: Path) -> None:
     assert "there is no AWS profile nobody in" in refusal(ask, "nobody")
     assert "credential_process of profile broken: false ended with 1" in refusal(ask, "broken")
     (folder / "credentials").write_text(f"aws_secret_access_key={SECRET}\n")
-    assert f"{folder / 'credentials'} can't be read as AWS' files are" in refusal(ask)
+    assert f"{folder / 'credentials'} can't be read as AWS' files are: line 1 is no [section]" in refusal(ask)
 
 
 class Metadata:
@@ -196,7 +196,7 @@ def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
     assert "has invalid characters" in line
     assert "two" not in line
     token.unlink()
-    assert f"authorization token {token} can't be read" in refusal(Ask(environ))
+    assert f"authorization token {token} can't be read: " in refusal(Ask(environ))
     elsewhere = environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"}
     assert "names metadata.example, which is not a container's service" in refusal(Ask(elsewhere))
 
@@ -277,7 +277,7 @@ def test_the_web_identity_of_a_pod(token_service: TokenService, tmp_path: Path) 
     assert "answered 400 ExpiredTokenException" in said
     assert "of yesterday" not in said
     token.unlink()
-    assert f"its token {token} can't be read" in refusal(Ask(environ))
+    assert f"its token {token} can't be read: " in refusal(Ask(environ))
     token.write_text("signed by the cluster")
     clear = environ | {"AWS_ENDPOINT_URL_STS": "http://sts.example"}
     assert "names sts.example without TLS" in refusal(Ask(clear))

@@ -485,3 +485,60 @@ sasl.kerberos.principal=kac@EXAMPLE.COM
     assert settings.sasl == SaslSettings("GSSAPI", "kac@EXAMPLE.COM", options=options)
     assert warnings == ()
     assert "sasl.kerberos.principal" in complaint(file, text.replace("sasl.kerberos.principal=kac@EXAMPLE.COM", ""))
+
+
+STRIMZI = f"""bootstrap.servers=b:9093
+security.protocol=SASL_SSL
+sasl.mechanism=OAUTHBEARER
+sasl.login.callback.handler.class=io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler
+sasl.jaas.config={OAUTH} \\
+  oauth.client.id="kac" \\
+  oauth.client.secret="${{env:SECRET}}" \\
+  oauth.token.endpoint.uri="https://sso:8443/token" \\
+  oauth.scope="kafka" oauth.username.claim="sub" oauth.connect.timeout.seconds="7" \\
+  oauth.ssl.truststore.location="/ca.pem" oauth.ssl.truststore.type="PEM" oauth.sasl.extension.tenant="eu" ;
+"""
+
+
+def test_a_login_module_of_strimzi(file: Path) -> None:
+    settings, warnings = read(file, STRIMZI, SECRET="sesame")
+    assert settings.sasl == SaslSettings(
+        "OAUTHBEARER",
+        "kac",
+        Secret("sesame"),
+        options={
+            "token.endpoint.url": "https://sso:8443/token",
+            "scope": "kafka",
+            "connect.timeout.ms": "7000",
+            "extension_tenant": "eu",
+        },
+        endpoint_tls=TlsSettings(trust=Store("PEM", path=Path("/ca.pem"))),
+    )
+    assert warnings == ()
+
+
+def test_tokens_of_strimzis_options(file: Path) -> None:
+    head = STRIMZI.partition("  oauth.")[0]
+    settings, _ = read(file, f'{head}  oauth.access.token="ey.x.y";')
+    assert settings.sasl == SaslSettings("OAUTHBEARER", password=Secret("ey.x.y"))
+    settings, _ = read(file, f'{head}  oauth.access.token.location="/run/a token";')
+    assert settings.sasl == SaslSettings("OAUTHBEARER", options={"token.endpoint.url": "file:///run/a%20token"})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            'oauth.refresh.token="x"',
+            "oauth.refresh.token is an option of Strimzi's library that kac does not read; write",
+        ),
+        ('oauth.client.assertion.location="/a"', "write sasl.oauthbearer.assertion.file=PATH"),
+        ('oauth.token.endpoint.url="https://x"', "oauth.token.endpoint.url is an option of Strimzi's"),
+        ('oauth.client.id="a" oauth.client.secret="b"', "its login module has clientId, clientSecret, and no address"),
+        ('clientId="a" tokenUrl="https://x"', "its login module has clientId, tokenUrl, and no address"),
+    ],
+)
+def test_options_of_a_login_module_that_are_not_read_are_named(file: Path, options: str, words: str) -> None:
+    text = complaint(file, f"{STRIMZI.partition('  oauth.')[0]}  {options};")
+    assert text.startswith(":5: sasl.jaas.config: ")
+    assert words in text

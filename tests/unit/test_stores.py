@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import ssl
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -278,18 +281,92 @@ def test_wrong_passwords(folder: Path, authority: Authority, client: Identity) -
         failure(TlsSettings(key_store=Store("PEM", client.encrypted_pem))),
     ]
     expected = [
-        "ca.p12: the password is wrong, or the store is damaged | Set ssl.truststore.password",
+        "ca.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.truststore.password",
         "ca.p12: it needs a password | Set ssl.truststore.password",
         "locked.jks: the password is wrong, or the store is damaged | Check ssl.truststore.password",
         "locked.jks: the password is wrong, or the store is damaged | Check ssl.keystore.password",
         "locked.jks: the key's password is wrong | Check ssl.keystore.password and ssl.key.password",
-        "client.p12: the password is wrong, or the store is damaged | Set ssl.keystore.password",
+        "client.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.keystore.password",
         "client.encrypted.pem: the key can't be decrypted | Check ssl.key.password",
         "client.encrypted.pem: its private key is encrypted | Set ssl.key.password",
     ]
     for text, words in zip(said, expected, strict=True):
         assert words in text
         assert "sesame" not in text
+
+
+def openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
+
+
+OLD_STORES = {"rc2.p12": ("-legacy",), "rc4.p12": ("-legacy", "-certpbe", "PBE-SHA1-RC4-128")}
+SAID = """
+import sys
+from pathlib import Path
+from console.admin.errors import TlsFailed
+from console.admin.settings import Store
+from console.admin.tls import trusted_certificates
+from console.model.secret import Secret
+for name, password in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        trusted_certificates(Store("PKCS12", Path(name), password=Secret(password)))
+        print("opened")
+    except TlsFailed as failed:
+        print(failed.failure.message.partition(": ")[2], "|", failed.failure.remedy)
+"""
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the stores")
+def test_an_encryption_that_openssl_lacks_is_no_wrong_password(folder: Path, client: Identity) -> None:
+    for name, options in OLD_STORES.items():
+        made = (
+            "-in",
+            str(client.cert),
+            "-inkey",
+            str(client.key),
+            "-passout",
+            "pass:right",
+            "-out",
+            str(folder / name),
+        )
+        openssl("pkcs12", "-export", *options, *made)
+    (folder / "cut.p12").write_bytes((folder / "rc2.p12").read_bytes()[:-200])
+    asked = [("rc2.p12", "right"), ("rc4.p12", "right"), ("rc2.p12", "left"), ("cut.p12", "right")]
+    ran = subprocess.run(
+        [sys.executable, "-c", SAID, *(word for name, password in asked for word in (str(folder / name), password))],
+        env={**os.environ, "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    rc2, rc4, wrong, cut = ran.stdout.splitlines()
+    assert rc2.startswith("the password is right, but it is encrypted with RC2-40, which OpenSSL does not have here")
+    assert "RC4-128" in rc4
+    assert "keytool -importkeystore" in rc4
+    assert wrong.startswith("the password is wrong, or the store is damaged: its checksum does not fit")
+    assert cut.startswith("it is damaged: it is truncated")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the key")
+def test_a_key_of_an_old_encryption_names_it(folder: Path, client: Identity) -> None:
+    old = folder / "old-key.pem"
+    providers = ("-provider", "legacy", "-provider", "default")
+    openssl(
+        "pkcs8",
+        "-topk8",
+        "-v1",
+        "PBE-MD5-DES",
+        *providers,
+        "-in",
+        str(client.key),
+        "-passout",
+        "pass:right",
+        "-out",
+        str(old),
+    )
+    tls = TlsSettings(key_store=Store("PEM", client.cert), key_file=Store("PEM", old), key_password=Secret("right"))
+    assert "the password is wrong, or OpenSSL does not have MD5-DES here" in failure(tls)
 
 
 def test_wrong_kinds_and_files(folder: Path, authority: Authority, client: Identity) -> None:

@@ -695,6 +695,23 @@ def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
     assert views_after(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "said"),
+    [
+        (2**63 - 1, "is of a time after the year 9999"),
+        (1_700_000_000_000_000, "after the year 9999; in microseconds it would be 2023-11-14 22:13 UTC"),
+    ],
+)
+def test_a_time_that_no_date_holds_is_no_date(timestamp: int, said: str) -> None:
+    def facts(tick: int) -> Facts:
+        return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest={("orders", 0): Newest(timestamp, 7)})
+
+    found = diagnose(watched(lambda s, _: s, facts=facts, before=kept_for(healthy(), DAY_MS)))
+    (text,) = (each.claim.evidence[0].fact for each in found.causes if each.claim.cause == "future-records")
+    assert text.endswith(said)
+    assert "9999-12-31" not in text
+
+
 def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
     for_ever = kept_for(healthy(), -1)
     assert diagnose(watched(lambda s, _: s, facts=_from_the_future, before=for_ever)).is_healthy

@@ -1,4 +1,5 @@
-"""What kafka-acls --list prints (AclCommand; its lines are those of ResourcePattern and AccessControlEntry, since 2.0).
+"""What kafka-acls --list prints (AclCommand): lines of ResourcePattern and AccessControlEntry, and until 2.3, where it
+asks ZooKeeper, those of kafka.security.auth's Resource and Acl.
 
 A listing says which bindings there are, and of no other that it should not be.
 """
@@ -13,7 +14,9 @@ from console.files.read import Read
 from console.model.yaml_places import FileProblem
 
 _WORD = re.compile(r"\w+")
+_OF_ZOOKEEPER = re.compile(r"Current ACLs for resource `(\w+):(LITERAL|PREFIXED):(.+)`: ?")
 _OLD = re.compile(r"Current ACLs for resource `\w+:.*`: ?")
+_HAS = re.compile(r"\s+(.+) has (Allow|Deny) permission for operations: (\w+) from hosts: (\S+) ?")
 _OF_PRINCIPAL = re.compile(r"ACLs for principal `.+`")
 _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
@@ -24,6 +27,8 @@ def _owns(beginning: str) -> bool:
 
 def _resource(line: str) -> tuple[str, ...] | None:
     """Return type, name and pattern type of a heading; None for another line."""
+    if zookeeper := _OF_ZOOKEEPER.fullmatch(line):
+        return zookeeper[1], zookeeper[3], zookeeper[2]
     found = fields(
         line.removesuffix(" "),
         "Current ACLs for resource `ResourcePattern(resourceType=",
@@ -39,6 +44,8 @@ def _resource(line: str) -> tuple[str, ...] | None:
 
 def _entry(line: str) -> tuple[str, ...] | None:
     """Return principal, host, operation and permission of an ACL; None for another line."""
+    if has := _HAS.fullmatch(line):
+        return has[1], has[4], has[3], has[2].upper()
     text = line.lstrip()
     found = fields(text.removesuffix(" "), "(principal=", (", host=", ", operation=", ", permissionType="), ")")
     if found is None or len(text) == len(line):
@@ -56,12 +63,12 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or _OF_PRINCIPAL.fullmatch(line):
             continue
-        if _OLD.fullmatch(line):
-            hint = "list them with kafka-acls of 2.0 or newer"
-            yield FileProblem(source, number, "this form has no type of pattern: it is from before Kafka 2.0", hint)
-            return
         if found := _resource(line):
             resource = found
+        elif _OLD.fullmatch(line):
+            hint = "kac export writes them, from the cluster itself"
+            yield FileProblem(source, number, "this form has no type of pattern: it is from before Kafka 2.0", hint)
+            return
         elif (found := _entry(line)) and resource is not None and line.strip().isprintable():
             principal, host, operation, permission = found
             type_, name, pattern = resource

@@ -87,7 +87,7 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
         elif _is_absent(line):
             read.notes.append(FileProblem(source, number, "it does not exist: left out"))
         elif _OLD.fullmatch(line):
-            hint = "describe it with kafka-configs of 2.5 or newer and --bootstrap-server"
+            hint = "kac export writes what is set, from the cluster itself"
             yield FileProblem(source, number, "this form, with all on one line, does not tell commas apart", hint)
         else:
             yield FileProblem(source, number, "this is no line of kafka-configs --describe", "take it out")

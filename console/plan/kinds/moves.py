@@ -232,9 +232,11 @@ def _move_phrase(_line: DiffLine, old: str, new: str) -> str:
     return f"move from {old} to {new}"
 
 
-def _reverse(_edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
-    to = f" to {commas(destination(was))}" if was is not None else ""
-    return Reversal((), was, f"a move is started again{to} with kafka-reassign-partitions, and copies everything again")
+def _reverse(edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+    to = "ID,ID,…" if was is None else commas(destination(was))
+    resize = " resize" if was is not None and len(destination(was)) != len(original(was)) else ""
+    again = f"move topic {edit.topic} partition {edit.partition} to {to}{resize}"
+    return Reversal((), was, f"{again} starts the move again, and copies everything again")
 
 
 def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:

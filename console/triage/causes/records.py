@@ -344,7 +344,10 @@ def _future(observations: Observations) -> Iterator[Claim]:
 def _no_date(timestamp: int) -> str:
     """Return what a timestamp says that no date can hold, with the unit that its producer may have meant."""
     units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
-    meant = next((f"; in {unit} it would be {at:%Y-%m-%d %H:%M} UTC" for unit, at in units if at is not None), "")
+    meant = next(
+        (f"; in {unit} it would be {at:%Y-%m-%d %H:%M} UTC" for unit, at in units if at is not None and at.year < 2100),
+        "",
+    )
     return f"of a time after the year 9999{meant}"
 
 

@@ -58,6 +58,69 @@ def test_acls(tmp_path: Path) -> None:
     ]
 
 
+OF_ZOOKEEPER = """\
+Current ACLs for resource `Topic:LITERAL:orders`: 
+ \tUser:CN=a, OU=b has Allow permission for operations: Read from hosts: *
+\tUser:bob has Deny permission for operations: DescribeConfigs from hosts: 10.0.0.1 
+
+Current ACLs for resource `Cluster:LITERAL:kafka-cluster`: 
+ \tUser:bob has Allow permission for operations: IdempotentWrite from hosts: * 
+
+"""  # noqa: W291 - as kafka-acls of 2.0 to 2.3 prints it where it asks ZooKeeper
+
+
+def test_acls_of_zookeeper(tmp_path: Path) -> None:
+    assert wanted(tmp_path, OF_ZOOKEEPER).acls == wanted(tmp_path, ACLS).acls
+    prefixed = OF_ZOOKEEPER.replace("Topic:LITERAL:orders", "TransactionalId:PREFIXED:a:b")
+    first = next(iter(wanted(tmp_path, prefixed).acls))
+    assert (first.resource_type.name, first.pattern_type.name, first.resource_name) == (
+        "TRANSACTIONAL_ID",
+        "PREFIXED",
+        "a:b",
+    )
+
+
+NOISE = """\
+Picked up JAVA_TOOL_OPTIONS: -Xmx1g
+OpenJDK 64-Bit Server VM warning: Options -Xverify:none were deprecated in JDK 13.
+SLF4J: Failed to load class "org.slf4j.impl.StaticLoggerBinder".
+log4j:WARN No appenders could be found for logger (kafka.admin).
+[2026-11-28 12:00:00,123] WARN The configuration 'x' was supplied but isn't a known config. (o.a.AdminClientConfig)
+[2026-11-28 12:00:00,124] INFO Cannot resolve (org.apache.kafka.clients.ClientUtils)
+java.net.UnknownHostException: b7
+\tat java.base/java.net.InetAddress.getAllByName(InetAddress.java:1)
+Caused by: java.lang.RuntimeException
+\t... 4 more
+WARNING: An illegal reflective access operation has occurred
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [ACLS, OF_ZOOKEEPER, CONFIGS, "version: 1\ntopics:\n  orders: {partitions: 1}\n"],
+    ids=["acls", "zookeeper", "configs", "own"],
+)
+def test_what_java_writes_before_a_listing_is_passed_over(tmp_path: Path, text: str) -> None:
+    plain, noisy = wanted(tmp_path, text), wanted(tmp_path, NOISE + text)
+    assert (noisy.acls, noisy.configs, noisy.topics, noisy.quotas) == (
+        plain.acls,
+        plain.configs,
+        plain.topics,
+        plain.quotas,
+    )
+
+
+def test_lines_below_that_keep_their_numbers(tmp_path: Path) -> None:
+    broken = ACLS.replace("READ", "REED", 1)
+    assert problems(tmp_path, NOISE + broken)[0].startswith(f"file:{2 + NOISE.count(chr(10))}: 'REED'")
+
+
+def test_an_error_before_a_listing_is_not_passed_over(tmp_path: Path) -> None:
+    error = "[2026-11-28 12:00:00,123] ERROR Timed out (kafka.admin.AclCommand$)\n"
+    (said,) = problems(tmp_path, NOISE + error + ACLS)
+    assert said.startswith(f"file:{1 + NOISE.count(chr(10))}: a tool says here that it failed")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -1,0 +1,75 @@
+"""Options of Strimzi's login module for OAuth (its kafka-oauth-client), ``oauth.*`` in ``sasl.jaas.config``, under the
+names that Kafka's own login module has for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+HANDLER = "JaasClientOauthLoginCallbackHandler"
+TOKEN_URL, TOKEN, TOKEN_FILE = "token.endpoint.uri", "access.token", "access.token.location"
+_PREFIX = "oauth."
+_EXTENSION = "sasl.extension."
+_RENAMED = {"client.id": "clientId", "client.secret": "clientSecret"}
+_SAME = frozenset(
+    {
+        TOKEN_URL,
+        TOKEN,
+        TOKEN_FILE,
+        "scope",
+        "audience",
+        "connect.timeout.seconds",
+        "read.timeout.seconds",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "ssl.truststore.certificates",
+        "ssl.endpoint.identification.algorithm",
+    }
+)
+_WITHOUT_EFFECT = frozenset(
+    {
+        "access.token.is.jwt",
+        "client.assertion.type",
+        "enable.metrics",
+        "fallback.username.claim",
+        "fallback.username.prefix",
+        "http.retries",
+        "http.retry.pause.millis",
+        "include.accept.header",
+        "max.token.expiry.seconds",
+        "ssl.secure.random.implementation",
+        "username.claim",
+        "username.prefix",
+    }
+)
+"""What concerns that library's own work, or what brokers decide."""
+_INSTEAD = {
+    "client.assertion.location": "write sasl.oauthbearer.assertion.file=PATH",
+    "client.assertion": "write it into a file, and sasl.oauthbearer.assertion.file=PATH",
+    "refresh.token": "write sasl.oauthbearer.token.command=COMMAND, which writes a token",
+    "refresh.token.location": "write sasl.oauthbearer.token.command=COMMAND, which writes a token",
+    "password.grant.username": "write sasl.oauthbearer.token.command=COMMAND, which writes a token",
+    "password.grant.password": "write sasl.oauthbearer.token.command=COMMAND, which writes a token",
+}
+
+
+def renamed(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the options in Kafka's own names, others of the module as they are.
+
+    Raises:
+        ValueError: an option has no counterpart; the message names it, and what to write in its place.
+    """
+    found: dict[str, str] = {}
+    for name, text in options.items():
+        own = name.removeprefix(_PREFIX)
+        if own == name:
+            found[name] = text
+        elif own in _RENAMED or own in _SAME:
+            found[_RENAMED.get(own, own)] = text
+        elif own.startswith(_EXTENSION):
+            found[f"extension_{own.removeprefix(_EXTENSION)}"] = text
+        elif own not in _WITHOUT_EFFECT:
+            instead = _INSTEAD.get(own, "take it out, or write sasl.oauthbearer.token.command=COMMAND in its place")
+            raise ValueError(f"{name} is an option of Strimzi's library that kac does not read; {instead}")
+    return found

@@ -1,0 +1,47 @@
+"""Lines that Java and its loggers write around what a tool prints: of log4j, SLF4J and the virtual machine. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_AT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3,9}\S*"
+_LINE = re.compile(
+    rf"\[{_AT}\] (?:TRACE|DEBUG|INFO|WARN) .*"  # Kafka's own pattern for its tools
+    rf"|{_AT} (?:\[[^\]]*\] |\S+ - )*(?:TRACE|DEBUG|INFO|WARN) .*"
+    r"|(?:log4j|SLF4J)(?:\([A-Z]\))?[: ].*"
+    r"|(?:main |ERROR |WARN )?StatusLogger .*"
+    r"|(?:main )?(?:WARN|INFO) (?:StatusLogger|No |Unable |The |Loading |Reading |Using ).*"
+    r"|(?:OpenJDK|Java HotSpot\(TM\)|Eclipse OpenJ9)[^:]* VM warning: .*"
+    r"|Picked up \w+: .*"
+    r"|WARNING: .*"
+    r"|Warning: .*deprecated.*"
+)
+_TRACE = re.compile(
+    r"\s+at .*|Caused by: .*|\s+\.\.\. \d+ (?:more|common frames omitted)|[\w.$]+(?:Exception|Error)(?:: .*)?"
+)
+
+
+_ERROR = re.compile(
+    rf"(?:\[{_AT}\] |{_AT} \S* ?)(?:ERROR|FATAL) .*|Error(?::| while| occurred) .*|Exception in thread .*"
+)
+
+
+def is_error(line: str) -> bool:
+    """Return whether a tool of Java's says with this line that it failed."""
+    return _ERROR.fullmatch(line.rstrip()) is not None
+
+
+def without_log_lines(text: str) -> str:
+    """Return the text with an empty line in place of each that Java wrote before it, so that numbers of lines stay.
+
+    A line of an error is left: what follows it may be a part of the whole alone.
+    """
+    at = skipped = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)].rstrip("\r")
+        if line.strip() and not _LINE.fullmatch(line) and not (skipped and _TRACE.fullmatch(line)):
+            break
+        skipped += 1
+        at = end + 1 if end >= 0 else len(text)
+    return "\n" * skipped + text[at:]
