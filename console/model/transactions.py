@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -23,6 +24,14 @@ DEFAULT_MAX_TIMEOUT_MS = 900_000
 
 UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """The states in which a coordinator still writes markers (TransactionState)."""
+DECIDED: Mapping[str, str] = MappingProxyType(
+    {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
+)
+"""The states in which it is decided how a transaction ends, with the end: only its markers are left to be written."""
+MARKERS_MS = 60_000
+"""Milliseconds after a transaction's timeout, by which it was decided and its markers are written: coordinators look
+for timeouts every ten seconds, and write markers at once."""
+NAMED_PLACES = 3
 
 Place = tuple[str, int]
 """A topic and the number of a partition of it."""
@@ -144,12 +153,14 @@ NOTHING_SEEN = Transactions()
 class Standing(StrEnum):
     """How an open transaction stands.
 
-    HANGS: no coordinator will ever end it. POSSIBLE: it looks so, and what would prove it can't be seen. YOUNG: no
+    HANGS: no coordinator will ever end it. UNDELIVERED: its end is decided, and its markers do not arrive; an abort
+    from outside would undo a part of a commit. POSSIBLE: it looks so, and what would prove it can't be seen. YOUNG: no
     coordinator shows it, and it is not older than a transaction may be. SLOW: its coordinator will end it, and it is
     older than its timeout. HEALTHY: its coordinator will end it.
     """
 
     HANGS = "hangs"
+    UNDELIVERED = "undelivered"
     POSSIBLE = "possible"
     YOUNG = "young"
     SLOW = "slow"
@@ -174,8 +185,12 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
     """
     producer = transaction.producer
     known = seen.by_producer.get(producer.id)
-    if known is not None and known.partitions is not None and transaction.place in known.partitions:
-        return _kept(known, seen)
+    if known is not None and known.partitions is not None:
+        if known.state in DECIDED:
+            late = known.start_ms >= 0 and seen.at_ms - known.start_ms > _limit(known, seen) + MARKERS_MS
+            return decided(known, seen, late=late)
+        if transaction.place in known.partitions:
+            return _kept(known, seen)
     id_ = known.id if known is not None else ""
     age = seen.at_ms - producer.last_timestamp
     limit = minutes(seen.max_timeout_ms)
@@ -239,7 +254,7 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
     """Return the verdict on a transaction whose coordinator will write a marker into the partition."""
     lasted = seen.at_ms - known.start_ms
-    limit = known.timeout_ms if known.timeout_ms > 0 else seen.max_timeout_ms
+    limit = _limit(known, seen)
     if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
         return Verdict(
             Standing.SLOW,
@@ -248,8 +263,31 @@ def _kept(known: Transaction, seen: Transactions) -> Verdict:
             "Look at that broker if it stays, and at the producer.",
             known.id,
         )
-    ends = "will end it" if known.state == "Ongoing" else "is writing its markers"
-    return Verdict(Standing.HEALTHY, f"{known.id} is {known.state}: the coordinator {ends}", "", known.id)
+    return Verdict(Standing.HEALTHY, f"{known.id} is {known.state}: the coordinator will end it", "", known.id)
+
+
+def _limit(known: Transaction, seen: Transactions) -> int:
+    return known.timeout_ms if known.timeout_ms > 0 else seen.max_timeout_ms
+
+
+def decided(known: Transaction, seen: Transactions, *, late: bool) -> Verdict:
+    """Return the verdict on a transaction in one of the states `DECIDED`. late: whether its markers ought to be written
+    by now."""
+    if not late:
+        text = f"{known.id} is {known.state}: the coordinator is writing its markers"
+        return Verdict(Standing.HEALTHY, text, "Look again in a minute: markers take moments.", known.id)
+    open_for = f", open for {minutes(seen.at_ms - known.start_ms)}" if known.start_ms >= 0 else ""
+    places = sorted(known.partitions or ())
+    some = ", ".join(f"{topic}/{number}" for topic, number in places[:NAMED_PLACES])
+    more = f" and {len(places) - NAMED_PLACES:,} more" if places[NAMED_PLACES:] else ""
+    return Verdict(
+        Standing.UNDELIVERED,
+        f"{known.id} is {known.state}{open_for}: that it is {DECIDED[known.state]} is decided, and its markers do not "
+        f"arrive{' in ' if some else ''}{some}{more}",
+        f"Never abort it from outside. Look at the leaders of these partitions, and at broker {known.coordinator}, its "
+        "coordinator: the next coordinator sends the markers again.",
+        known.id,
+    )
 
 
 def minutes(milliseconds: int) -> str:

@@ -30,6 +30,7 @@ UNKNOWN = "can't be known"
 _ORDER = (*Standing,)
 _MEANINGS = {
     Standing.HANGS: "danger",
+    Standing.UNDELIVERED: "danger",
     Standing.POSSIBLE: "changed",
     Standing.YOUNG: "",
     Standing.SLOW: "changed",

@@ -49,14 +49,14 @@ class RequestLogs(Struct, frozen=True):
 
 class Facts(Struct, frozen=True):
     """What was read so far. transactions: the last poll of the partitions whose last stable offset stands still;
-    open_before: the open transactions of the poll before it. newest: the newest record of partitions, read hourly.
-    certificates: of the listeners that were reached, read hourly. views: what each broker
-    answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings and ACLs,
-    as far as this host's journal has it."""
+    open_before: the open transactions of the poll before it, with the states that their coordinators had. newest: the
+    newest record of partitions, read hourly. certificates: of the listeners that were reached, read hourly. views: what
+    each broker answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings
+    and ACLs, as far as this host's journal has it."""
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
-    open_before: frozenset[OpenPlace] = frozenset()
+    open_before: Mapping[OpenPlace, str] = field(default_factory=dict)
     newest: Mapping[Place, Newest] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
     views: Views = Views()
@@ -65,6 +65,11 @@ class Facts(Struct, frozen=True):
     acl_authors: Mapping[AclKey, Author] = field(default_factory=dict)
 
 
-def opened(seen: Transactions) -> frozenset[OpenPlace]:
-    """Return the open transactions of a poll."""
-    return frozenset((each.place, each.producer.id, each.producer.start_offset) for each in seen.open)
+def opened(seen: Transactions) -> Mapping[OpenPlace, str]:
+    """Return the open transactions of a poll, each with the state that its coordinator has, ``""`` without one."""
+    known = seen.by_producer
+    return {
+        (each.place, id_, each.producer.start_offset): known[id_].state if id_ in known else ""
+        for each in seen.open
+        for id_ in (each.producer.id,)
+    }

@@ -25,7 +25,7 @@ from console.model.quorum import (
     observing_brokers,
 )
 from console.model.snapshot import Snapshot
-from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
+from console.model.transactions import DECIDED, OpenTransaction, Standing, Verdict, decided, verdict
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
@@ -461,16 +461,21 @@ def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], Log
 def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
     """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that can be
     seen. One that no coordinator knows, and that is not too old yet, counts if two polls saw it: its coordinator knows
-    a transaction before its first record is written, and until its markers are.
+    a transaction before its first record is written, and until its markers are. One whose end is decided counts if it
+    was so at two polls: markers are written at once.
     """
     seen = facts.transactions
     for each in seen.open:
         judged = verdict(each, seen)
-        again = (each.place, each.producer.id, each.producer.start_offset) in facts.open_before
+        before = facts.open_before.get((each.place, each.producer.id, each.producer.start_offset))
+        again = before is not None
+        known = seen.by_producer.get(each.producer.id)
+        if known is not None and judged.standing is Standing.HEALTHY and known.state in DECIDED and before in DECIDED:
+            judged = decided(known, seen, late=True)
         lost = judged.standing is Standing.YOUNG and each.confirmed and not seen.gaps and again
         if (
             lost
-            or judged.standing in (Standing.HANGS, Standing.SLOW)
+            or judged.standing in (Standing.HANGS, Standing.UNDELIVERED, Standing.SLOW)
             or (judged.standing is Standing.POSSIBLE and again)
         ):
             yield each, judged

@@ -10,6 +10,8 @@ from console.language.completion import complete
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.transactions import (
+    DECIDED,
+    MARKERS_MS,
     UNFINISHED,
     OpenTransaction,
     Producer,
@@ -80,6 +82,10 @@ def test_what_hangs_here_hangs_for_kafkas_command_too(case: tuple[OpenTransactio
     each, seen = case
     hangs = verdict(each, seen).standing is Standing.HANGS
     assert not hangs or as_kafka_finds(each, seen)
+    known = seen.by_producer.get(each.producer.id)
+    if known is not None and known.state in DECIDED:
+        assert not hangs, "a marker may still come, and an abort would undo a part of a commit"
+        return
     sure = each.confirmed and not seen.gaps and all(t.partitions is not None for t in seen.transactions.values())
     if sure:
         assert hangs is as_kafka_finds(each, seen), "where all is seen, both say the same"
@@ -97,6 +103,25 @@ def test_what_a_coordinator_will_end_never_hangs_however_old(
     assert found.standing in (Standing.HEALTHY, Standing.SLOW)
     assert (found.standing is Standing.SLOW) is (later > 0)
     assert found.transactional_id == "kept"
+
+
+@given(polled(), st.sampled_from(sorted(DECIDED)), st.integers(0, 10 * MAX), st.booleans())
+def test_what_is_decided_is_never_aborted(
+    case: tuple[OpenTransaction, Transactions], state: str, later: int, named: bool
+) -> None:
+    """Whether or not the coordinator still names the partition, and however long it takes."""
+    each, seen = case
+    places = frozenset({PLACE}) if named else frozenset({("other", 0)})
+    kept = Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)
+    others = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
+    seen = replace(seen, transactions={**others, "kept": kept}, at_ms=NOW + later)
+    found = verdict(each, seen)
+    assert found.standing is (Standing.UNDELIVERED if later > MARKERS_MS else Standing.HEALTHY)
+    assert "by itself" not in f"{found.why} {found.remedy}"
+    report = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id)], Snapshot(transactions={PLACE: seen}))
+    assert not report.plan.staged
+    (refused,) = report.refused
+    assert "by itself" not in f"{refused.reason} {refused.remedy}"
 
 
 @given(polled())

@@ -259,6 +259,17 @@ def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
 LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 3, 40), confirmed=True)
 
 
+def prepared(state: str, *, timeout_ms: int = 60_000, open_ms: int = 10_800_000) -> Callable[[int], Facts]:
+    """Facts of a transaction that its coordinator has decided, and whose marker orders/0 does not get."""
+    known = Transaction("app", 4012, state, 1, 5, timeout_ms, now_ms(0) - open_ms, frozenset({LATE.place}))
+
+    def facts(tick: int) -> Facts:
+        seen = Transactions({LATE.place: StableOffsets(40, 100)}, (LATE,), {"app": known}, at_ms=now_ms(tick))
+        return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen))
+
+    return facts
+
+
 def _hanging(tick: int) -> Facts:
     seen = Transactions({LATE.place: StableOffsets(40, 100)}, (LATE,), at_ms=now_ms(tick))
     return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen)
@@ -464,6 +475,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ),
     ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
     (
+        "transaction-undelivered",
+        Subject(topic="orders", partition=0),
+        lambda s, _: s,
+        {"facts": prepared("PrepareCommit")},
+    ),
+    (
         "records-deleted",
         Subject(topic="orders"),
         lambda s, _: moved(s, {0: (50, 100)}),
@@ -623,13 +640,41 @@ def test_a_transaction_that_its_coordinator_ends_is_no_trouble() -> None:
     assert diagnose(watched(lambda s, _: s, facts=facts)).is_healthy
 
 
+@pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
+def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(state: str) -> None:
+    """Three hours by its timeout of a minute; and one of two hours that is so at each poll."""
+    for timeout_ms, certainty in ((60_000, Certainty.CERTAIN), (7_200_000, Certainty.LIKELY)):
+        facts = prepared(state, timeout_ms=timeout_ms, open_ms=3_600_000)
+        (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes
+        claim = found.claim
+        assert (claim.cause, claim.certainty) == ("transaction-undelivered", certainty)
+        text = " ".join(each.fact for each in claim.evidence)
+        assert state in text
+        assert "orders/0 (broker " in text
+        assert "its coordinator is broker 1" in text
+        steps = " ".join(each.text for each in claim.next)
+        assert "abort" not in steps
+        assert "by itself" not in f"{text} {steps} {claim.title}"
+        assert not any(each.edits for each in claim.next)
+
+
+def test_a_decided_transaction_that_one_poll_sees_is_no_trouble() -> None:
+    """Markers take moments: it was going on at the poll before."""
+
+    def facts(tick: int) -> Facts:
+        now = prepared("PrepareCommit", timeout_ms=7_200_000, open_ms=3_600_000)(tick)
+        return replace(now, open_before=dict.fromkeys(now.open_before, "Ongoing"))
+
+    assert diagnose(watched(lambda s, _: s, facts=facts)).is_healthy
+
+
 def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
     """Two polls in a row have to see it; and where ids may be hidden it is possible at most."""
     young = LATE._replace(producer=replace(LATE.producer, last_timestamp=now_ms(0)))
 
     def facts(tick: int, gaps: tuple[Failure, ...] = (), *, again: bool = True) -> Facts:
         seen = Transactions({LATE.place: StableOffsets(40, 100)}, (young,), at_ms=now_ms(tick), gaps=gaps)
-        return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen) if again else frozenset())
+        return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen) if again else {})
 
     assert diagnose(watched(lambda s, _: s, facts=lambda t: facts(t, again=False))).is_healthy
     (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes

@@ -46,6 +46,7 @@ def _judge(edit: EndTransaction, draft: Draft) -> Verdict:
 _STANDS = {
     Standing.POSSIBLE: "it can't be known to hang",
     Standing.YOUNG: "it is too young to be called hanging",
+    Standing.UNDELIVERED: "its end is decided, and an abort would undo a part of it",
     Standing.SLOW: "it is slow, and does not hang",
     Standing.HEALTHY: "it does not hang",
 }

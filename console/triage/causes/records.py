@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from console.model.coordinators import OFFSETS
+from console.model.cluster import Topic
+from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import plural, time_of, time_of_day
 from console.model.observed_logs import Place
-from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
+from console.model.transactions import DECIDED, NAMED_PLACES, OpenTransaction, Standing, Verdict, minutes, verdict
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.observations import Observations
@@ -41,6 +42,8 @@ QUIET_MS = 60_000
 def _hanging(observations: Observations) -> Iterator[Claim]:
     by_place: dict[tuple[str, int], list[tuple[OpenTransaction, Verdict]]] = {}
     for each, judged in held_by(observations.last.facts):
+        if judged.standing is Standing.UNDELIVERED:
+            continue
         by_place.setdefault(each.place, []).append((each, judged))
     for (topic, number), held in sorted(by_place.items()):
         subject = Subject(topic=topic, partition=number)
@@ -98,6 +101,77 @@ def _open_one(each: OpenTransaction, at_ms: int) -> str:
     last = each.producer.last_timestamp
     age = f", its last record is {minutes(at_ms - last)} old" if 0 <= last <= at_ms else ""
     return f"producer {each.producer.id} has had one open from offset {each.producer.start_offset:,}{age}"
+
+
+# -- transactions whose markers do not arrive --------------------------------------------------------------------------
+
+
+def _undelivered(observations: Observations) -> Iterator[Claim]:
+    """Yield the transactions whose end is decided and not written: one claim for all partitions of each."""
+    by_id: dict[str, list[tuple[OpenTransaction, Verdict]]] = {}
+    for each, judged in held_by(observations.last.facts):
+        if judged.standing is Standing.UNDELIVERED:
+            by_id.setdefault(judged.transactional_id, []).append((each, judged))
+    for held in by_id.values():
+        subjects = [Subject(topic=topic, partition=number) for topic, number in sorted(each.place for each, _ in held)]
+        standing = [each for each in subjects if (LSO_STANDS_STILL, each) in observations.seen]
+        if standing:
+            yield _without_markers(observations, standing, *held[0])
+
+
+def _without_markers(
+    observations: Observations, subjects: list[Subject], held: OpenTransaction, judged: Verdict
+) -> Claim:
+    poll = observations.last
+    seen, topics = poll.facts.transactions, poll.snapshot.topics
+    known = seen.by_producer[held.producer.id]
+    where = [subject for subject in subjects if (subject.topic, subject.partition) in (known.partitions or ())]
+    subject = (where or subjects)[0]
+    waits_here = _waits(observations)
+    waiting = [waits_here.get((each.topic or "", each.partition or 0)) for each in subjects]
+    topic = topics.get(TRANSACTIONS)
+    of = f"{TRANSACTIONS}/{partition_of(known.id, len(topic.partitions))}" if topic is not None else TRANSACTIONS
+    return Claim(
+        cause="transaction-undelivered",
+        subject=subject,
+        severity=Severity.HIGH,
+        certainty=_AS_LATE[verdict(held, seen).standing is Standing.UNDELIVERED],
+        title=f"{subject.topic}/{subject.partition}: transaction {known.id} is to be {DECIDED[known.state]}, and its "
+        "markers do not arrive",
+        since=observations.since(Symptom(LSO_STANDS_STILL, subject)),
+        evidence=(
+            Evidence(judged.why, "ListTransactions, DescribeTransactions"),
+            Evidence(f"the marker waits for {_led(sorted(known.partitions or ()), topics)}", "Metadata"),
+            Evidence(f"its coordinator is broker {known.coordinator}, which leads {of}", "FindCoordinator"),
+            *(each for wait in waiting for each in _who_waits(wait)),
+        ),
+        predicted=(
+            *(each for one in subjects for each in predict(LSO_STANDS_STILL, subject=one)),
+            *(each for one in subjects for each in predict(COMMIT_STANDS_STILL, topic=one.topic)),
+            *(each for wait in waiting if wait is not None for each in _predictions_of_waiting(wait)),
+        ),
+        next=(
+            Next("look at these leaders' logs and load: the coordinator sends the markers until they are written"),
+            Next(f"restart broker {known.coordinator}, or elect another leader of {of}: it sends the markers again"),
+        ),
+    )
+
+
+_AS_LATE = {True: Certainty.CERTAIN, False: Certainty.LIKELY}
+"""Whether the transaction's own timeout has passed, too: two polls alone may be close to each other."""
+
+
+def _led(places: list[Place], topics: Mapping[str, Topic]) -> str:
+    """Return partitions with the brokers that lead them."""
+
+    def leader(topic: str, number: int) -> str:
+        found = topics.get(topic)
+        led = next((each.leader for each in found.partitions if each.number == number), -1) if found else -1
+        return f"broker {led}" if led >= 0 else "no leader"
+
+    some = ", ".join(f"{topic}/{number} ({leader(topic, number)})" for topic, number in places[:NAMED_PLACES])
+    more = f" and {len(places) - NAMED_PLACES:,} more" if places[NAMED_PLACES:] else ""
+    return some + more if places else "partitions that the coordinator no longer names"
 
 
 # -- transactions that their coordinators end ----------------------------------------------------------------------
@@ -185,7 +259,11 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> Claim:
         ),
         # Applications that read and write have one open where their offsets are, nearly always.
         predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _predictions_of_waiting(wait)),
-        next=(Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),),
+        next=(
+            Next("look again in a minute: its end is decided, and its markers take moments")
+            if first.known is not None and first.known.state in DECIDED
+            else Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),
+        ),
     )
 
 
@@ -200,7 +278,7 @@ def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
         return f"transaction {known.id}", f", which is {known.state}"
     lasted = f", open for {minutes(at_ms - known.start_ms)}"
     if known.timeout_ms <= 0 or known.state != "Ongoing":
-        return f"transaction {known.id}", lasted
+        return f"transaction {known.id}", f"{lasted}, which is {known.state}"
     ends = time_of(known.start_ms + known.timeout_ms)
     return f"transaction {known.id}", lasted if ends is None else f"{lasted}; it ends by itself at {time_of_day(ends)}"
 
@@ -353,6 +431,7 @@ def _no_date(timestamp: int) -> str:
 
 CAUSES = (
     CauseRule("transaction-hanging", _hanging, _none_hangs),
+    CauseRule("transaction-undelivered", _undelivered),
     CauseRule("transaction-open", _open),
     CauseRule("records-deleted", _deleted),
     CauseRule("future-records", _future),

@@ -361,7 +361,7 @@ _OF_CONFIGS = {
     "replication-throttled": "leader.replication.throttled.replicas",
 }
 """Causes whose evidence is a key of a topic's configs."""
-_OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-open"})
+_OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-undelivered", "transaction-open"})
 """Causes whose evidence is a transaction of a topic."""
 _OF_GROUPS = frozenset(
     {
