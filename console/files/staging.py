@@ -47,7 +47,7 @@ from console.plan.plan import StageReport
 from console.plan.staged import Pruned, subject
 from console.plan.stale_throttles import ADDED
 from console.plan.values import as_compared
-from console.present.names import plural, quota_entity
+from console.present.names import quota_entity
 
 # What has to be edited for a cluster to be as a file wants it.
 

@@ -9,6 +9,7 @@ that were deleted.
 from __future__ import annotations
 
 import atexit
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
