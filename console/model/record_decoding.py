@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from console.model.record_filter import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
-from console.model.records import Encoding, Header, Record
+from console.model.records import Encoding, Record
 from console.model.schemas import (
     AVRO,
     GLUE,

@@ -2,7 +2,7 @@
 
 A path is as in `console.model.record_filter`, and ``**`` stands for any number of members and elements, none too:
 ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is looked through as the document that it holds,
-and the list of pairs that a map is for some serializers as a map. What can't be looked through for a path is hidden as a
+and the list of pairs that some serializers make of a map as a map. What can't be looked through for a path is hidden
 whole: a binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
 """
 
