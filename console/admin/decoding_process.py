@@ -175,4 +175,5 @@ def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowanc
             wanted += int.from_bytes(data, "big")
             if wanted > 2 * LARGEST_MADE:
                 raise EOFError
-    return msgspec.msgpack.decode(data[4:], type=Answer)
+    answer: Answer = msgspec.msgpack.decode(data[4:], type=Made | Refused)
+    return answer

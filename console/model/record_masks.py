@@ -2,7 +2,7 @@
 
 A path is as in `console.model.record_filter`, and ``**`` stands for any number of members and elements, none too:
 ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is looked through as the document that it holds,
-and the list of pairs that a map is for some serializers as a map. What can't be looked through for a path is hidden as a
+and the list of pairs that some serializers make of a map as a map. What can't be looked through for a path is hidden
 whole: a binary value, and a text that is no JSON and has a ``{``, or a masked field's name before a ``=`` or the like.
 """
 
@@ -167,16 +167,24 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
         return {key: _masked(each, _after(states, key, 0, aliases), aliases, texts) for key, each in document.items()}
     if isinstance(document, list):
         count = len(document)
-        return [_element(each, states, (place, count), aliases, texts) for place, each in enumerate(document)]
+        if any(isinstance(state[0], int) for state in states):
+            left = [_after(states, place, count, aliases) for place in range(count)]
+        else:  # one for all: a list may have a million elements
+            left = [_after(states, 0, count, aliases)] * count
+        return [_element(each, states, its, aliases, texts) for each, its in zip(document, left, strict=True)]
     return _masked_text(document, states, aliases, texts) if isinstance(document, str) else document
 
 
 _PAIR = {"key", "value"}
+_NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
+"""What a text has at least that is JSON, is no text, or gives a field by its name: few of a million have one."""
 
 
-def _element(element: Any, states: frozenset[Steps], place: tuple[int, int], aliases: Aliases, texts: int) -> Any:
-    """Return an element of a list; of a pair of key and value, as Connect writes a map, the value by its key, too."""
-    left = _after(states, *place, aliases)
+def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
+    """Return an element of a list; of a pair of key and value, as Connect writes a map, the value by its key, too.
+
+    states, left: the steps before it, and behind it.
+    """
     if () in left or not isinstance(element, dict) or element.keys() != _PAIR:
         return _masked(element, left, aliases, texts)
     key, value = element["key"], element["value"]
@@ -189,7 +197,9 @@ def _element(element: Any, states: frozenset[Steps], place: tuple[int, int], ali
 
 def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: int) -> str:
     """Return a text of a document: JSON in it is written again, what may hold a field in another form is hidden."""
-    data, last = text.encode(), [state[-1] for state in states]
+    if _NOTATION.search(text) is None:
+        return text
+    data, last = text.encode(), {state[-1] for state in states}
     if not aliases and _names_none(data, last):
         return text
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"'):

@@ -64,8 +64,8 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
     """Return what of a key or a value is the schema's name, None if it has none.
 
     Args:
-        data: key or value, in Confluent's format: a zero, four bytes of an id, what the schema describes; in Apicurio's,
-            with eight bytes; or in AWS Glue's: a three, the compression, a UUID.
+        data: key or value, in Confluent's format: a zero, four bytes of an id, what the schema describes; in
+            Apicurio's, with eight bytes; or in AWS Glue's: a three, the compression, a UUID.
         header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write in place of the first five bytes. Of
             several the last counts, as for Confluent's: who reads a record and writes it on may keep its headers.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
     from console.admin.schema_registry import SchemaRegistry
+
+MOST_SECONDS = 20.0
+"""For making the records of one answer readable, decoding and masking."""
 
 
 class RecordReader:
@@ -101,17 +105,19 @@ class RecordReader:
 
 
 def _readable(read: RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> RecordsRead:
-    """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them."""
+    """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them, and MOST_SECONDS."""
     kept: list[Record] = []
-    size = 0
+    size, ends = 0, time.monotonic() + MOST_SECONDS
     for record in read.records:
         if allowance.ended:
             break
         shown = decoder.readable(record, allowance)
         size += sum(len(part or b"") for part in (shown.key, shown.value, *(value for _, value in shown.headers)))
         kept.append(shown)
-        if size > MOST_MADE:
-            note = f"the first {len(kept):,} are shown: more than {MOST_MADE >> 20} MiB as text; ask for fewer"
+        limit = f"{MOST_MADE >> 20} MiB as text" if size > MOST_MADE else ""
+        limit = limit or (f"{MOST_SECONDS:g} s to make them readable" if time.monotonic() > ends else "")
+        if limit and len(kept) < len(read.records):
+            note = f"the first {len(kept):,} are shown: more than {limit}; ask for fewer"
             return replace(read, records=tuple(kept), notes=(*read.notes, note))
     return replace(read, records=tuple(kept))
 

@@ -82,7 +82,7 @@ def _decoded(
     walk.through(parsed["fields"][0]["type"])
     for schema in (bare,) if walk.has_large_decimal else (parsed, bare):
         try:
-            document = fastavro.schemaless_reader(BytesIO(payload), schema, None)
+            document: Any = fastavro.schemaless_reader(BytesIO(payload), schema, None)
             return msgspec.json.encode(_plain(document[_WHOLE]))
         except MemoryError:
             raise
@@ -111,7 +111,7 @@ def _duration(data: bytes, *_: Any) -> str | bytes:
     return f"P{months}M{days}DT{millis // 1000}.{millis % 1000:03d}S"
 
 
-_OWN_LOGICAL = {
+_OWN_LOGICAL: dict[str, Callable[..., Any]] = {
     "long-timestamp-nanos": _nanos,
     "long-local-timestamp-nanos": partial(_nanos, zone=""),
     "fixed-uuid": _uuid,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -55,7 +56,7 @@ def test_a_message_of_64_kb_that_takes_a_gigabyte_takes_it_elsewhere() -> None:
     decode = decoder_of(SchemaText("PROTOBUF", WIDE_LIST))
     before = peak()
     heard = _ticks()
-    with pytest.raises(NotDecoded, match="ended the process|more than 2 s|memory"):
+    with pytest.raises(NotDecoded, match=r"ended the process|more than 2 s|memory"):
         decode(MANY_WIDE, None)
     assert peak() - before < 64 << 20
     assert heard() < 1.0, "other threads ran meanwhile"
@@ -126,7 +127,7 @@ def test_a_symbol_of_a_megabyte_a_thousand_times() -> None:
     """Which is a gigabyte as text."""
     symbol = "A" * 1_000_000
     text = json.dumps({"type": "array", "items": {"type": "enum", "name": "E", "symbols": [symbol]}})
-    with pytest.raises(NotDecoded, match="MiB|memory"):
+    with pytest.raises(NotDecoded, match=r"MiB|memory"):
         decoder_of(SchemaText("AVRO", text))(b"\xd0\x0f" + bytes(1_000) + b"\0", None)
 
 
@@ -153,6 +154,13 @@ def test_who_gives_up_does_not_wait() -> None:
     assert not thread.is_alive()
     assert time.monotonic() - began < SECONDS
     assert len(done[0].records) < 10_000
+
+
+def test_what_takes_too_long_to_make_readable_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.session.record_reading.MOST_SECONDS", 0.0)
+    shown = _readable(read_of(b"x", 3), RecordDecoder(()), Allowance())
+    assert len(shown.records) == 1
+    assert shown.notes == ("the first 1 are shown: more than 0 s to make them readable; ask for fewer",)
 
 
 def test_masks_of_documents_in_texts_end() -> None:
@@ -208,12 +216,7 @@ async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
 def test_ctrl_c_is_heard_while_records_are_decoded(
     cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path, statement: str
 ) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text(
-        f'[contexts.c]\nbootstrap.servers = "{cluster.bootstrap}"\n[contexts.c.schemas]\nurl = "{schemas.url}"\n'
-    )
-    environment = {**os.environ, "KAC_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path)}
-    run = [sys.executable, "-m", "console", "run", "-c", "c", "-e", statement]
+    run, environment = command(cluster, schemas, tmp_path, statement)
     with subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         ends = time.monotonic() + PATIENCE
         while not _has_child(process.pid) and process.poll() is None and time.monotonic() < ends:
@@ -224,6 +227,28 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
         process.communicate(timeout=PATIENCE)
         assert time.monotonic() - began < 2.0
         assert process.returncode == 130
+
+
+def test_a_search_that_may_not_decode_more_stops_there_and_says_so(
+    cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path
+) -> None:
+    """Each record that is not decoded could be the one that is sought."""
+    run, environment = command(cluster, schemas, tmp_path, "records topic nulls first 2000 json $.x=1")
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert re.search(r"\b0 records of \d+ looked at", done.stdout)
+    assert re.search(r"stopped after \d+ records: (the records have more|decoding the records takes more)", done.stdout)
+
+
+def command(
+    cluster: ThreadedCluster, schemas: RegistryServer, folder: Path, statement: str
+) -> tuple[list[str], dict[str, str]]:
+    """The words and the environment of `kac run` on the cluster."""
+    config = folder / "config.toml"
+    config.write_text(
+        f'[contexts.c]\nbootstrap.servers = "{cluster.bootstrap}"\n[contexts.c.schemas]\nurl = "{schemas.url}"\n'
+    )
+    environment = {**os.environ, "KAC_CONFIG": str(config), "XDG_STATE_HOME": str(folder)}
+    return [sys.executable, "-m", "console", "run", "-c", "c", "-e", statement], environment
 
 
 def _has_child(pid: int) -> bool:

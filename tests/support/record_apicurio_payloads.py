@@ -1,4 +1,4 @@
-"""Writes apicurio_payloads.json: payloads as Apicurio's own serializers write them, and what its registry says of their ids.
+"""Writes apicurio_payloads.json: payloads by Apicurio's own serializers, and what its registry says of their ids.
 
 ``python -m tests.support.record_apicurio_payloads`` takes Java, its compiler, Maven and the network.
 """

@@ -9,15 +9,18 @@ from base64 import b64decode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.model.numbers import json_text
-from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead, Scanned, Undecodable
+from console.model.records import BatchFacts, Encoding, Record, RecordsQuery, RecordsRead, Scanned, Undecodable
 from console.present.records import (
     FORMS,
     IN_A_CELL,
     MOST_LINES,
+    MOST_REASONS,
     RECORDS,
     RecordRow,
+    decoding_notes,
     in_a_line,
     in_lines,
     kind,
@@ -98,6 +101,39 @@ def test_nothing_of_hidden_contents_is_shown(data: bytes) -> None:
 )
 def test_what_contents_look_like(data: bytes | None, wanted: str) -> None:
     assert kind(data) == wanted
+
+
+def test_what_a_batch_does_not_have_is_no_number() -> None:
+    """The protocol's words for nothing are -1."""
+    old = Record("t", 0, 5, -1, None, b"x", (), BatchFacts(0, magic=1))
+    data = record_data(RecordRow(old))
+    assert (data["timestamp"], data["leader_epoch"]) == (None, None)
+    single = Record("t", 0, 5, 1, None, b"x", (), BatchFacts(0, 4, producer_id=9, producer_epoch=2))
+    assert record_data(RecordRow(single))["producer"] == {
+        "id": 9,
+        "epoch": 2,
+        "sequence": None,
+        "transactional": False,
+    }
+    for each in (old, single):
+        assert "-1" not in "".join(text for line in record_lines(RecordRow(each), 80) for text, _ in line)
+
+
+def test_why_records_are_not_decoded_stands_once_for_each_reason() -> None:
+    def of(offset: int, why: str, note: str = "") -> Record:
+        return replace(record(b"\0", None, offset), value_encoding=Encoding("", "id 7", 1, why, note=note))
+
+    read = RecordsRead(
+        RecordsQuery("t"), (of(1, "gone\x1b"), of(2, "gone\x1b"), of(3, "other"), of(4, "", "another's"))
+    )
+    assert decoding_notes(read) == [
+        "partition 0 offset 1 and 1 more record: not decoded: value, schema id 7: gone\\x1b",
+        "partition 0 offset 3: not decoded: value, schema id 7: other",
+        "partition 0 offset 4: value, schema id 7: another's",
+    ]
+    many = RecordsRead(RecordsQuery("t"), tuple(of(number, f"why {number}") for number in range(100)))
+    assert len(decoding_notes(many)) == MOST_REASONS + 1
+    assert decoding_notes(many)[-1].startswith("92 more reasons")
 
 
 def test_json_is_indented_and_its_numbers_stay_as_they_are() -> None:

@@ -355,7 +355,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
     assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
     with pytest.raises(NotDecoded, match="of that name"):
         decode(order, b"Gone")
-    with pytest.raises(NotDecoded, match="cut short|no message|indexes"):
+    with pytest.raises(NotDecoded, match=r"cut short|no message|indexes"):
         decode(b"\7\x0a\5Other" + order, None)
 
 
