@@ -306,8 +306,8 @@ def borrowed(lent: bytes) -> Filesystem:
 
 
 def _opened_lock(path: str) -> BinaryIO:
-    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor a
-    second name of another file. LakeError, OSError."""
+    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor
+    a second name of another file. LakeError, OSError."""
     try:
         file = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
         if os.fstat(file.fileno()).st_nlink > 1:
