@@ -319,7 +319,7 @@ def _opened_lock(path: str) -> BinaryIO:
         if wrong.errno not in (errno.EINVAL, errno.EMLINK, errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise
         raise LakeError(
-            f"{path} is no lock of a lake ({wrong.strerror}): somebody has put it there. Nothing was written; look "
-            "where it leads, delete it, and run this again."
+            f"{path} is no lock of a lake ({wrong.strerror}): another program has put it there. Nothing was written; "
+            "look where it leads, delete it, and run this again."
         ) from wrong
     return file
