@@ -19,7 +19,7 @@ class Form(NamedTuple):
 
     Attributes:
         pattern: what is looked at.
-        cut: returns it with a text in place of the secret; unchanged where it is none.
+        cut: returns it with a text in place of the secret; unchanged if it is not a secret.
     """
 
     pattern: re.Pattern[str]

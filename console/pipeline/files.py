@@ -306,8 +306,8 @@ def borrowed(lent: bytes) -> Filesystem:
 
 
 def _opened_lock(path: str) -> BinaryIO:
-    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor a
-    second name of another file. LakeError, OSError."""
+    """Open the file of a lock, made where it is missing. Its content is overwritten: so it is never behind a link, nor
+    a second name of another file. LakeError, OSError."""
     try:
         file = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, buffering=0)
         if os.fstat(file.fileno()).st_nlink > 1:
@@ -319,7 +319,7 @@ def _opened_lock(path: str) -> BinaryIO:
         if wrong.errno not in (errno.EINVAL, errno.EMLINK, errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise
         raise LakeError(
-            f"{path} is no lock of a lake ({wrong.strerror}): somebody has put it there. Nothing was written; look "
-            "where it leads, delete it, and run this again."
+            f"{path} is no lock of a lake ({wrong.strerror}): another program has put it there. Nothing was written; "
+            "look where it leads, delete it, and run this again."
         ) from wrong
     return file

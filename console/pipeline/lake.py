@@ -3,7 +3,7 @@
 ```
 lake.json                       format, id, since when
 data/<table>/                   Delta tables, written by Spark
-checkpoints/<stream>/           Spark's: how far each stream is
+checkpoints/<stream>/           Spark's: how far each stream is; <stream>.topic: of which topic that is
 landing/polls, landing/journal  what hosts delivered, until it is taken in
 collect/<cluster>.json.gz       what the last poll of a cluster saw
 runs/<run>.json                 what the last runs did, also those that failed

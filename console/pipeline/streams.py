@@ -125,7 +125,7 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
 
 class Skipped(NamedTuple):
     """Offsets of a partition, from `at` on, that were deleted before they were read. offsets: how many; `UNCOUNTED`:
-    nobody knows."""
+    unknown."""
 
     partition: int
     at: int
@@ -144,7 +144,7 @@ class Skipped(NamedTuple):
 
 
 UNCOUNTED = 0
-"""Of a topic that is gone, nobody can tell how many offsets it had beyond those that were read."""
+"""A topic that is gone does not say how many offsets it had beyond those that were read."""
 
 
 DELETED = "they were deleted before they were read"

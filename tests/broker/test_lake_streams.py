@@ -108,6 +108,44 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
     assert check.found == f"lines were deleted before they were read: {gone}"
 
 
+@pytest.mark.takes(120)
+@pytest.mark.timeout(1800)
+async def test_a_topic_of_the_same_name_is_another_topic(
+    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Deleted and created again with more lines than were read: read from its first record, and what may be lost is
+    said; on another cluster: refused, until the operator says that it is meant."""
+    configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
+    lake = Lake.create(str(tmp_path / "lake"))
+    name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
+        for waves in (1, 2):
+            await client.run(send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
+            for number in range(waves):
+                await ship(to(plain_cluster), name, wave(number), 0)
+            assert await (await started(lake, "update")).wait() == 0
+            if waves == 1:
+                await client.run(send, DeleteTopics((name,)), validate_only=False)
+        assert taken(lake, "x") == 3 * READABLE
+        why = "0 or more offsets are lost: the topic was deleted and created again"
+        assert status(lake).gone == (Gone("x", f"{name}-0", WAVE, why),)
+        assert next(lake.runs())["notes"] == [f"x {name}-0 from offset {WAVE} on: {why}"]
+
+        kept = kept_topic(lake)
+        assert json.loads(kept.read_text())[0] == plain_cluster.cluster_id
+        await ship(to(plain_cluster), name, wave(2), 0)
+        kept.write_text(json.dumps(["of-another-cluster", "AAAAAAAAAAAAAAAAAAAAAg"]))
+        refused = await started(lake, "update")
+        _, said = await refused.communicate()
+        assert refused.returncode == 1
+        assert (
+            f"until now, and at {plain_cluster.bootstrap} the cluster {plain_cluster.cluster_id} answers"
+            in said.decode()
+        )
+        assert taken(lake, "x") == 3 * READABLE
+        await client.run(send, DeleteTopics((name,)), validate_only=False)
+
+
 @pytest.mark.takes(35)
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -140,6 +178,11 @@ async def test_a_topic_is_read_as_its_context_says(
     _, said = await refused.communicate()
     assert refused.returncode != 0
     assert b"logs" in said
+
+
+def kept_topic(lake: Lake) -> Path:
+    (kept,) = Path(lake.where, "checkpoints").glob("request_topic-*.topic")
+    return kept
 
 
 def name_sources(lake: Lake, *clusters: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from console.cli import main as cli
 from console.pipeline.doctor import checks
 from console.pipeline.lake import Lake
 from console.pipeline.schema import REQUEST
-from console.pipeline.streams import DELETED, MADE_AGAIN, Skipped, skipped
+from console.pipeline.streams import DELETED, MADE_AGAIN, Identity, Skipped, gone_of, skipped
 from tests.support import delta_lake
 from tests.support.delta_lake import arrow_rows
 
@@ -55,6 +55,21 @@ def test_what_batches_do_not_have_is_told_once_each(steps: list[tuple[int, int]]
         read += end - max(at, first)
         at = end
     assert read + told == end
+
+
+def test_a_topic_that_was_created_again_may_have_had_more_than_was_read() -> None:
+    assert gone_of({"10": 7, "9": 0}) == [Skipped(9, 0, 0, MADE_AGAIN), Skipped(10, 7, 0, MADE_AGAIN)]
+    assert gone_of({"0": 7})[0].reason == "0 or more offsets are lost: the topic was deleted and created again"
+
+
+KNOWN = st.sampled_from(["", "a", "b"])
+
+
+@given(KNOWN, KNOWN, KNOWN, KNOWN)
+def test_a_topic_is_another_only_where_both_ids_are_known(cluster: str, topic: str, its: str, its_topic: str) -> None:
+    one, other = Identity(cluster, topic), Identity(its, its_topic)
+    assert one.is_of_another(other) == ({topic, its_topic} == {"a", "b"})
+    assert one.is_on_another_cluster(other) == ({cluster, its} == {"a", "b"})
 
 
 def test_it_is_shown_by_status_and_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
