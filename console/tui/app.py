@@ -26,8 +26,8 @@ from console.log_file import INTERNAL
 from console.present.changed import Changed, changes
 from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
+from console.tui import clipboard, keymap
 from console.tui import frame as chrome
-from console.tui import keymap
 from console.tui import reading as contact
 from console.tui.editing import Editing
 from console.tui.frame import ActiveKeys, Frame
@@ -245,7 +245,9 @@ class Console(KeysInOrder["Context"]):
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy lines through the terminal (OSC 52), without what would run if they are pasted into a shell."""
-        super().copy_to_clipboard(for_clipboard(text))
+        self._clipboard = for_clipboard(text)
+        if self._driver is not None and (told := clipboard.sequence(self._clipboard, os.environ)):
+            self._driver.write(told)
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
         """Say that only a record has times."""

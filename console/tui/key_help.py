@@ -69,7 +69,7 @@ QUESTIONS = (
 )
 TEXTS = (
     ("j k", "Scroll; all keys for moving work"),
-    ("y", "Copy the text to the terminal's clipboard (OSC 52)"),
+    ("y", "Copy the text to the clipboard (OSC 52, tmux)"),
     ("Esc q ⏎", "Close"),
 )
 COLUMNS = (

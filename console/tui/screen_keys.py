@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from console.present.text import clean
@@ -58,13 +59,15 @@ class ScreenKeys:
         text = f"paused at {at}: nothing is read until p or r" if live.paused else "live again"
         self._frame.message.say(text, "muted")
 
-    def do_copy(self) -> None:
-        """Copy through the terminal what the view offers."""
+    async def do_copy(self) -> None:
+        """Copy what the view offers, and say what became of it."""
         if not (text := self._navigator.view.copied()):
             self._frame.message.say("there is nothing to copy here", "muted")
             return
-        self._app.copy_to_clipboard(clean(text, LONGEST_COPY))
-        self._frame.message.say(f"copied: {clean(text, 200)}", "muted")
+        from console.tui.clipboard import copy
+
+        said, meaning = await copy(self._app, clean(text, LONGEST_COPY), os.environ)
+        self._frame.message.say(f"{said}: {clean(text, 200)}", meaning)
 
     def do_help(self) -> None:
         """Show the keys of this view."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar
@@ -119,9 +120,12 @@ class TextScreen(ModalScreen[None]):
         """Close the screen on Enter."""
         self.dismiss(None)
 
-    def action_copy(self) -> None:
-        """Copy the text through the terminal."""
-        self.app.copy_to_clipboard(self._body.text)
+    async def action_copy(self) -> None:
+        """Copy the text, and say what became of it."""
+        from console.tui.clipboard import copy
+
+        said, meaning = await copy(self.app, self._body.text, os.environ)
+        self._keys.set([(f" {said}", meaning)])
 
 
 _NAME = BarMode("name", "", remembers=False)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -214,6 +215,24 @@ async def test_copying_goes_through_the_terminal() -> None:
         await it.shows("2 overrides")
         await it.press("j", "y")
         assert it.app.clipboard == "retention.ms=604800000"
+
+
+async def test_a_terminal_that_takes_no_copies_gets_a_private_file(
+    monkeypatch: pytest.MonkeyPatch, own_home: Path
+) -> None:
+    monkeypatch.setenv("TERM", "linux")
+    file = own_home / ".local" / "state" / "kac" / "copied"
+    async with driven() as it:
+        await it.press("j", "y")
+        await it.shows("this terminal takes no copies")
+        assert file.read_text() == "orders\n"
+        assert file.stat().st_mode & 0o777 == 0o600
+        await it.press("question_mark")
+        await it.shows("keys: topics")
+        await it.press("y")
+        await it.shows("this terminal takes no copies")
+        assert "keys: topics" not in file.read_text()
+        assert "Show or hide internal topics" in file.read_text()
 
 
 async def test_a_change_by_somebody_is_marked_and_the_cursor_stays() -> None:

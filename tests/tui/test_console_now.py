@@ -188,7 +188,7 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster) 
         await it.press("full_stop")
         await it.until(lambda: "broker 3 is down" not in it.text)
         await it.press("y")
-        await it.shows("copied: # Kafka:")
+        await it.shows("sent to the terminal: # Kafka:")
 
 
 async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: ThreadedCluster) -> None:

@@ -1,0 +1,88 @@
+"""The way of copied text to the operator: an escape sequence to the terminal (OSC 52), wrapped where tmux or screen
+stand before it; tmux's own buffer; and a private file where the terminal takes none.
+
+No terminal says whether it took the text, so no words here say more than what was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from textual.app import App
+
+from console.log_file import state_directory
+from console.safe_files import PRIVATE, write_whole
+
+SENT, TO_TMUX = "sent to the terminal", "in tmux's buffer, and sent to its terminal"
+TMUX_SECONDS = 2.0
+_WITHOUT = frozenset(
+    ["linux", "dumb", "unknown", "dtterm", "sun", "cons25", "vt52", "vt100", "vt102", "vt220", "vt320"]
+)
+"""Values of TERM of terminals that have no clipboard to set."""
+_SCREENS_STRING = 240
+"""Characters of a string that screen passes on; its limit is 256 in old releases."""
+
+
+def takes_copies(environ: Mapping[str, str]) -> bool:
+    """Return whether the terminal may take what is copied."""
+    if environ.get("TMUX") or environ.get("STY"):
+        return True
+    inner = environ.get("VTE_VERSION") or environ.get("TERM_PROGRAM") == "Apple_Terminal"
+    return not inner and environ.get("TERM", "") not in {"", *_WITHOUT}
+
+
+def sequence(text: str, environ: Mapping[str, str]) -> str:
+    """Return the escape sequence that sets the clipboard; ``""`` where the terminal takes none."""
+    if not takes_copies(environ):
+        return ""
+    term = environ.get("TERM", "")
+    osc = f"\x1b]52;c;{b64encode(text.encode()).decode('ascii')}\x07"
+    if environ.get("TMUX") or term.startswith("tmux"):
+        # tmux takes the first with set-clipboard on, and passes on the second with allow-passthrough on.
+        doubled = osc.replace("\x1b", "\x1b\x1b")
+        return f"{osc}\x1bPtmux;{doubled}\x1b\\"
+    if environ.get("STY") or term.startswith("screen"):
+        parts = (osc[at : at + _SCREENS_STRING] for at in range(0, len(osc), _SCREENS_STRING))
+        # By ssh from within tmux TERM may be screen's: that takes the first alone.
+        return osc + "".join(f"\x1bP{part}\x1b\\" for part in parts)
+    return osc
+
+
+async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Copy a text by the app's own terminal, and by what else reaches the operator; return what became of it, and the
+    meaning of these words.
+    """
+    app.copy_to_clipboard(text)
+    text = app.clipboard
+    if environ.get("TMUX") and await _in_tmux(text):
+        return TO_TMUX, "muted"
+    if takes_copies(environ):
+        return SENT, "muted"
+    file = state_directory(environ) / "copied"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, f"{text}\n", PRIVATE)
+    except OSError as error:
+        return f"this terminal takes no copies, and {file} can't be written: {error.strerror or error}", "failed"
+    return f"this terminal takes no copies: written to {file}", "muted"
+
+
+async def _in_tmux(text: str) -> bool:
+    """Put a text into tmux's buffer, and let tmux send it to its terminal; return whether it did. That needs neither
+    set-clipboard on nor allow-passthrough on, which are no defaults."""
+    with suppress(OSError, TimeoutError):
+        none = asyncio.subprocess.DEVNULL
+        words = ("tmux", "load-buffer", "-w", "-")
+        tmux = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE, stdout=none, stderr=none)
+        try:
+            async with asyncio.timeout(TMUX_SECONDS):
+                await tmux.communicate(text.encode())
+        finally:
+            if tmux.returncode is None:
+                tmux.kill()
+        return tmux.returncode == 0
+    return False
