@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from console.answers.results import Table
     from console.files.wanted import Wanted
     from console.model.config import ConfigPlace, ConfigResource
-    from console.session.session import Session
 
 EXAMPLES = """examples:
   kac compare staging prod                     two contexts
@@ -118,13 +117,21 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     from console import event_loop
     from console.admin.errors import AdminError
     from console.files.wanted import PARTS, owned_lines, wanted_of
+    from console.session.operating import read_operations
+    from console.session.own_throttles import read_owned
+    from console.session.reading import read_everything
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
     client = command_client(context)
     session = Session(client, context, "compare")
+
+    async def read_all() -> Mapping[ConfigPlace, str]:
+        known = await read_everything(session)
+        return await read_owned(known, context, partial(read_operations, session))
+
     try:
-        owned = event_loop.run(_read(session))
+        owned = event_loop.run(read_all())
     except (AdminError, Refused) as error:
         complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
         return FAILED
@@ -136,15 +143,6 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     for line in owned_lines(owned):
         complain(f"note: {text}: left out: {line}")
     return _Side(wanted_of(session.snapshot, owned), frozenset(each.part for each in failures if not each.entity))
-
-
-async def _read(session: Session) -> Mapping[ConfigPlace, str]:
-    """Read a cluster; return what of it belongs to running moves. Raises Refused, AdminError."""
-    from console.session.own_throttles import read_owned
-    from console.session.reading import read_everything
-
-    await read_everything(session)
-    return await read_owned(session)
 
 
 def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> int:

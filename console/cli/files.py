@@ -207,11 +207,20 @@ def tell_difference(
         return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else DONE)
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
+    from console.files.staging import file_edits, staging_of
+    from console.plan.plan import marked
     from console.session.applying import check_plan
+    from console.session.operating import read_operations
+    from console.session.own_throttles import read_owned
+    from console.session.reading import read_everything
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        code = _left_out(await _stage_files(session, found, prune))
+        known = await read_everything(session)
+        owned = await read_owned(known, session.context, partial(read_operations, session))
+        wanted = file_edits(found.wanted, known, prune, owned)
+        code = _left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
+        session.replan(marked(session.plan, wanted.pruned))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
@@ -302,54 +311,35 @@ def run_apply(options: argparse.Namespace) -> int:
         options = meant(options, found)
         if found.reassign is not None:
             return _reassign(options, "apply", found, begins=True)
+    from console.files.staging import file_edits, staging_of
+    from console.plan.plan import marked
+    from console.session.operating import read_operations
+    from console.session.own_throttles import read_owned
+    from console.session.read_again import read_again
+    from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
-        if kept is not None:
-            code = await _stage_kept(session, kept, options)
-            blocked = bool(code)
-        else:
-            staging = await _stage_files(session, found or Read(), prune)
+        known, code, blocked = await read_everything(session), FAILED, True
+        if found is not None:
+            owned = await read_owned(known, session.context, partial(read_operations, session))
+            wanted = file_edits(found.wanted, known, prune, owned)
+            staging = staging_of(found, wanted, session.stage(wanted.edits), session.snapshot)
+            session.replan(marked(session.plan, wanted.pruned))
             code, blocked = _left_out(staging), staging.blocked
+        elif kept is not None and _is_its_cluster(kept, known):
+            edits = [each.edit for each in kept.staged]
+            # No wanted state has groups, records or moves: what was not read must not look changed.
+            await read_again(session, edits)
+            report = session.stage(edits)
+            left, code = _unmoved(kept, report, marked(session.plan, kept.pruned), session.snapshot, options)
+            session.replan(left)
+            blocked = bool(code)
         if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")
             return code
         return await _apply(session, options, NO_OTHERS if code else NO_CHANGES) or code
 
     return with_session(options, "apply", work)
-
-
-async def _stage_files(session: Session, read: Read, prune: tuple[Prune, ...]) -> Staging:
-    """Read the cluster, and stage what files want. Raises Refused, AdminError."""
-    from console.files.staging import file_edits, staging_of
-    from console.plan.plan import marked
-    from console.session.own_throttles import read_owned
-    from console.session.reading import read_everything
-
-    known = await read_everything(session)
-    wanted = file_edits(read.wanted, known, prune, await read_owned(session))
-    staging = staging_of(read, wanted, session.stage(wanted.edits), session.snapshot)
-    session.replan(marked(session.plan, wanted.pruned))
-    return staging
-
-
-async def _stage_kept(session: Session, kept: PlanFile, options: argparse.Namespace) -> int:
-    """Read the cluster, and stage a file's plan, without the edits whose value has changed since. Returns the exit code
-    so far. Raises Refused, AdminError.
-    """
-    from console.plan.plan import marked
-    from console.session.read_again import read_again
-    from console.session.reading import read_everything
-
-    if not _is_its_cluster(kept, await read_everything(session)):
-        return FAILED
-    edits = [each.edit for each in kept.staged]
-    # No wanted state has groups, records or moves: what was not read must not look changed.
-    await read_again(session, edits)
-    report = session.stage(edits)
-    session.replan(marked(session.plan, {each.edit.slot: each.pruned for each in kept.staged if each.pruned}))
-    left, code = _unmoved(kept, report, session.plan, session.snapshot, options)
-    session.replan(left)
-    return code
 
 
 async def _apply(session: Session, options: argparse.Namespace, empty: str) -> int:
@@ -528,6 +518,7 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
     """Read everything that a file can want, and who logs in by a password if `logins`. What can't be read is in the
     snapshot's failures, but features, which are printed."""
     from console.admin.errors import AdminError
+    from console.session.operating import read_operations
     from console.session.own_throttles import read_owned
     from console.session.reading import read_everything
     from console.session.snapshot_reader import read_features, read_scram
@@ -539,7 +530,8 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
         await session.keep(read_features(session.client))
     except AdminError as error:
         complain(f"could not be read: features: {error.failure}")
-    return _State(session.snapshot, session.context.name, await read_owned(session))
+    owned = await read_owned(session.snapshot, session.context, partial(read_operations, session))
+    return _State(session.snapshot, session.context.name, owned)
 
 
 def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], label: str) -> str:

@@ -17,6 +17,7 @@ from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
 from console.plan.edit_json import edit_json, edit_of, holds_secret, was_json, was_of
+from console.plan.edits import Slot
 from console.plan.plan import Plan
 from console.plan.staged import Pruned, Staged
 from console.present import names
@@ -32,6 +33,11 @@ class PlanFile(Struct, frozen=True):
     cluster_id: str
     made: datetime
     staged: tuple[Staged, ...]
+
+    @property
+    def pruned(self) -> dict[Slot, Pruned]:
+        """Which of the edits remove what no file lists."""
+        return {each.edit.slot: each.pruned for each in self.staged if each.pruned is not None}
 
 
 def write_plan(plan: Plan, cluster_id: str) -> str:

@@ -261,7 +261,8 @@ def _section(of: ConfigResource | QuotaEntity) -> str:
 def _sections(wanted: Wanted) -> Mapping[str, Collection[object]]:
     """Return what a state has, by section."""
     found: dict[str, list[object]] = {"topics": [*wanted.topics], "acls": [*wanted.acls]}
-    for each in (*wanted.configs, *wanted.quotas):
+    entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
+    for each in entities:
         found.setdefault(_section(each), []).append(each)
     return found
 

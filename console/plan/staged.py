@@ -95,7 +95,7 @@ class Staged(Struct, frozen=True):
     lasts_ms: milliseconds for which it is to hold once it is applied; None for good. reverts: the edit of an applied
     change that it reverts. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
     topic of the same name may exist since. doubt: why its target may not be what it is meant for; ``""`` for no doubt.
-    An edit in doubt is not sent before an operator accepts it. pruned: None for an edit that somebody named.
+    An edit in doubt is not sent before an operator accepts it. pruned: None for an edit that was asked for by name.
     """
 
     edit: Edit

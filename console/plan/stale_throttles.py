@@ -60,7 +60,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
 
 def owned_by_moves(snapshot: Snapshot) -> Mapping[ConfigPlace, str]:
     """Return what belongs to running moves, each with a line that says to which: throttles that they use, by entity and
-    key, and under `ADDED` the replicas that they add. It goes with the moves, and is nobody's wish.
+    key, and under `ADDED` the replicas that they add. It goes with the moves, and is no wanted state.
 
     Args:
         snapshot: as for `stale_throttles`. Where the reassignments were not read, every throttle may be in use.

@@ -62,7 +62,7 @@ def test_hostile_text_goes_to_a_broker_and_comes_back(
     assert kac("diff", "-f", str(file), "--exit-code")[:2] == (0, "no changes\n")
     file.write_text(KEPT)
     gone = f"prunes-many={3 * (1 + len(FORMULAS))}"
-    prune = ("--prune", "quotas", "--prune", "acls", "--yes", "--accept", f"{gone},acl-matches-nothing")
+    prune = ("--prune", "quotas", "--prune", "acls", "--yes", "--accept", f"{gone},acl-matches-nothing,first-acl")
     code, out, err = kac("apply", "-f", str(file), *prune)
     assert code == 0, err
     _, out, _ = kac("snapshot", "--overrides")

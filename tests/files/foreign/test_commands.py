@@ -84,7 +84,7 @@ def test_what_operators_leave_alone_is_not_pruned(kac: Kac, cluster: ThreadedClu
     other = written(tmp_path, of_others.replace("billing", "taken").replace(ORDERS, "taken"))
     told = kac("diff", "-f", other, *prune, "--exit-code")
     assert told.code == 3
-    assert told.out.count("delete") == 1, told.out
+    assert told.out.count("  delete  ") == 1, told.out
     assert told.out.count("remove") == 1, told.out
     assert told.out.count("unset") == 1, told.out
 
