@@ -19,6 +19,7 @@ from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan.edits import (
     AddAcl,
@@ -174,7 +175,8 @@ def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
             stay = alone | wanted.topics.keys()
-            yield from (DeleteTopic(name) for name in now.topics if name not in stay and _goes(name, prune))
+            left = (name for name in now.topics if not (name in stay or is_kafkas_own(name)))
+            yield from (DeleteTopic(name) for name in left if _goes(name, prune))
         case "configs":
             for resource, values in now.configs.items():
                 name = DEFAULT if resource.is_cluster_default else resource.name
