@@ -148,6 +148,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("left,h", "pan(-1)", "Left", show=False, id="line.left"),
         Binding("right,l", "pan(1)", "Right", show=False, id="line.right"),
         Binding("space", "mark", "Mark", show=False, id="line.mark"),
+        Binding("asterisk", "mark(True)", "Mark all that is shown, or none", show=False, id="line.mark-all"),
         Binding("enter", "select", "Open", show=False, id="line.select"),
     ]
 
@@ -453,10 +454,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def action_pan(self, direction: int) -> None:
         """Scroll sideways if not everything fits."""
 
-    def action_mark(self) -> None:
-        """Mark or unmark the line under the cursor, and go on to the next."""
+    def action_mark(self, all_shown: bool = False) -> None:
+        """Mark or unmark the line under the cursor, and go on to the next; or all lines that no filter hides."""
         key = self.cursor_key
         if not self._markable or key is None:
+            return
+        if all_shown:
+            shown = frozenset(map(self.key_at, range(self.line_count())))
+            self.set_marks(self._marks - shown if shown <= self._marks else self._marks | shown)
             return
         self._marks ^= {key}
         self.post_message(self.MarksChanged(self, self._marks))

@@ -29,6 +29,7 @@ from console.model.numbers import commas, plural
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot, settled_topics
+from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan.edits import (
     AddAcl,
@@ -232,7 +233,7 @@ def _unlisted(prune: Prune, wanted: Wanted, now: Wanted) -> Iterator[_Unlisted]:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
             stay = alone | wanted.topics.keys()
-            gone = (name for name in now.topics if name not in stay and _goes(name, prune))
+            gone = (name for name in now.topics if not (name in stay or is_kafkas_own(name)) and _goes(name, prune))
             yield from (_Unlisted("topics", (DeleteTopic(name),)) for name in gone)
         case "configs":
             for resource, values in now.configs.items():

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -177,7 +177,12 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     session.replan(reconcile(session.plan, answered))
     # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
-    back = await _set_back(session, _done(outcomes))
+
+    async def looked(again: Iterable[Staged]) -> Snapshot:
+        await read_again(session, _edits(again))
+        return session.snapshot
+
+    back = await _set_back(session.work, session.progress, _done(outcomes), looked, session.snapshot)
     return run.ended(replace(_report(run, outcomes, session.snapshot), set_back=back))
 
 
@@ -185,17 +190,22 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at what the cluster itself may take back."""
 
 
-async def _set_back(session: Session, applied: Iterable[Staged]) -> tuple[Conflict, ...]:
+async def _set_back(
+    work: Work,
+    progress: _Tell,
+    applied: Iterable[Staged],
+    looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
+    now: Snapshot,
+) -> tuple[Conflict, ...]:
     """Look again at applied edits that the cluster itself may take back, until it has done so or does not any more.
     Returns those that it has taken back."""
-    waits = {each: kind_of(each.edit).relapses(each.edit, session.snapshot) for each in applied}
-    watched = [each for each, seconds in waits.items() if seconds > 0]
-    began, most = time.monotonic(), max(waits.values(), default=0.0)
-    while watched and (passed := time.monotonic() - began) < most and not session.work.stopping:
-        session.progress("looking whether it lasts, seconds", round(passed), round(most))
+    waits = [(each, kind_of(each.edit).relapses(each.edit, now)) for each in applied]
+    watched = [each for each, seconds in waits if seconds > 0]
+    began, most = time.monotonic(), max((seconds for _, seconds in waits), default=0.0)
+    while watched and (passed := time.monotonic() - began) < most and not work.stopping:
+        progress("seconds of looking whether it lasts", round(passed), round(most))
         await asyncio.sleep(LOOK_EVERY)
-        await read_again(session, _edits(watched))
-        if back := set_back(watched, session.snapshot):
+        if back := set_back(watched, await looked(watched)):
             return back
     return ()
 

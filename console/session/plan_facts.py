@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from itertools import islice
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -53,7 +54,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         await session.read_configs(_resources(needs, topics, session.snapshot))
         sizes = await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
     readers = await _readers(session.client, needs.readers_of)
-    ages = await _ages(session, needs.newest_of)
+    ages = await _ages(session.client, session.snapshot, needs.newest_of, session.clock.now())
     facts = RiskFacts(sizes, session.context.kafka_principal, readers, ages)
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
@@ -111,12 +112,12 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
     }
 
 
-async def _ages(session: Session, topics: Iterable[str]) -> dict[str, float]:
+async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: datetime) -> dict[str, float]:
     """Return how many seconds ago the newest record of each topic was written, by its own time; topics beyond
     `READ_PARTITIONS` partitions, and all on brokers before Kafka 3.0, are left out."""
     from console.admin.partitions import newest_records
 
-    known = session.snapshot.topics
+    known = snapshot.topics
     led: dict[int, list[tuple[str, int]]] = {}
     places = ((name, each) for name in sorted(topics) if name in known for each in known[name].partitions)
     for name, partition in islice(places, READ_PARTITIONS):
@@ -124,10 +125,9 @@ async def _ages(session: Session, topics: Iterable[str]) -> dict[str, float]:
             led.setdefault(partition.leader, []).append((name, partition.number))
     newest: dict[str, int] = {}
     if led:
-        for (name, _), record in (await session.client.run(newest_records, led)).items():
+        for (name, _), record in (await client.run(newest_records, led)).items():
             newest[name] = max(record.timestamp, newest.get(name, record.timestamp))
-    now = session.clock.now().timestamp()
-    return {name: max(0.0, now - at / 1000) for name, at in newest.items()}
+    return {name: max(0.0, now.timestamp() - at / 1000) for name, at in newest.items()}
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:

@@ -47,6 +47,7 @@ _KEY_SIGNS = {
     "right_square_bracket": "]",
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
+    "asterisk": "*",
     "space": "Space",
 }
 

@@ -50,6 +50,7 @@ MOTIONS = (
     ("h l ← →", "Columns that do not fit; in a tree, close and open, and < > (⇧← ⇧→) for the columns"),
     ("⏎", "Go in"),
     ("Space", "Mark; x and e then mean all that is marked and shown, until it is applied"),
+    ("*", "Mark all that is shown, or none of it"),
 )
 LINE_KEYS = (
     ("Tab ⇧Tab", "Complete, forwards and backwards; → or ^F at the end takes what is offered"),

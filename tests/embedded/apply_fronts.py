@@ -153,6 +153,8 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "assigned-consumers",
         "log-dir-space",
         "no-spare-voter",
+        "system-topic",
+        "topic-deleted",
         "dead-letters-lost",
         "prunes-many",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, QuotaFilter
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from tests.support.model_cluster import ModelCluster
 
 DOCUMENTATION = "<p>How long a <code>log</code> is kept &amp; what then.</p>"
@@ -183,6 +184,13 @@ class ModelClient:
         plain = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
         groups = {name: self.described.get(name, group) for name, group in plain.items()}
         return GroupPolls(groups, {name: self.groups[name] for name in there}, gone, gone)
+
+    def _topic_readers(self, topics: Iterable[str], _most: int) -> dict[str, TopicReaders]:
+        many = len(self.groups)
+        return {topic: TopicReaders({}, many, many) for topic in topics}
+
+    def _newest_records(self, _led: Mapping[int, object]) -> dict[tuple[str, int], object]:
+        return {}
 
     def _probe(self, named: frozenset[int]) -> tuple[frozenset[int], bool]:
         return named, True

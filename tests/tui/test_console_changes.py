@@ -165,7 +165,7 @@ async def test_x_in_the_plan_drops_an_edit_or_an_entity() -> None:
         assert len(it.app.session.plan) == 4
 
 
-async def test_deleting_a_topic_wants_its_name() -> None:
+async def test_deleting_a_topic_with_records_wants_its_name() -> None:
     async with driven() as it:
         await it.press("j", "D")
         assert it.app.bar.line.text == "delete topic "
@@ -174,9 +174,9 @@ async def test_deleting_a_topic_wants_its_name() -> None:
         await it.shows("staged: topic orders")
         assert it.line("orders").startswith("▸ -")
         await it.press("7", "A")
-        await it.shows("Type orders")
+        await it.shows("Type orders, the subject of topic-deleted")
         await it.press("y", "enter")
-        await it.shows("that is not the name of the topic to delete")
+        await it.shows("that is not the subject of topic-deleted")
         assert it.client.sent == []
         await it.press("backspace")
         await it.type("orders")

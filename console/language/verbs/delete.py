@@ -83,8 +83,6 @@ def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGrou
     found = pattern(word) if word is not None else None
     if found is not None and is_glob(found):
         return DeleteTopics(Glob(found, name.span))
-    if word is not None and is_glob(name.text or ""):
-        reader.fail(f"{reader.shown(word)} is no topic's name", word, f"it is a pattern without quotes: {name.text}")
     return Delete(name)
 
 
@@ -110,11 +108,19 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 # -- a topic -----------------------------------------------------------------------------------------------------------
 
 
+def _named(statement: Delete, staging: Staging) -> list[Edit]:
+    name = statement.name
+    if is_glob(name.text or ""):
+        shown = clean(name.text or "", 80)
+        raise CommandError(f"'{shown}' is no topic's name", f"without quotes it is a pattern: {shown}", name.span)
+    return [DeleteTopic(staging.topic(name))]
+
+
 _TOPIC = StatementKind(
     statement=Delete,
     text=lambda statement: f"delete topic {name_text(statement.name)}",
     needs=lambda statement, _selected: the_topic(statement.name),
-    edits=lambda statement, staging: [DeleteTopic(staging.topic(statement.name))],
+    edits=_named,
     of_edits={DeleteTopic: lambda edit: Delete(Name(edit.name))},
 )
 

@@ -11,6 +11,7 @@ from tests.language.strategies import partition_numbers, reads_back, topic_names
 
 statements = st.one_of(
     st.builds(Delete, topic_names),
+    st.sampled_from(("tmp-*", "?", "a[bc]*", "'*'*")).map(lambda text: one(f"delete topic {text}")),
     st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
     st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
     st.builds(DeleteGroupOffsets, topic_names),
@@ -32,6 +33,13 @@ def test_grammar():
 def test_edits():
     assert edits("delete topic orders") == (DeleteTopic("orders"),)
     assert "did you mean 'orders'?" in refused("delete topic ordrs").hint
+
+
+def test_a_pattern_takes_all_that_match_but_those_of_brokers():
+    assert edits("delete topic orders*") == (DeleteTopic("orders"), DeleteTopic("orders-dlq"))
+    assert "no topic matches 'nope-*'" in refused("delete topic nope-*").message
+    assert "is no regular expression: ord*" in refused("delete topic ord.+").hint
+    assert "without quotes it is a pattern: ord*" in refused("delete topic 'ord*'").hint
 
 
 def test_what_can_stand_at_the_cursor():
