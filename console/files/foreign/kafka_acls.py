@@ -13,8 +13,8 @@ from console.files.read import Read
 from console.model.yaml_places import FileProblem
 
 _WORD = re.compile(r"\w+")
-_OLD = re.compile(r"Current ACLs for resource `\w+:.*`: ?")
-_OF_PRINCIPAL = re.compile(r"ACLs for principal `.+`")
+_OLD = re.compile(r"\ACurrent ACLs for resource `\w+:.*`: ?")
+_OF_PRINCIPAL = re.compile(r"\AACLs for principal `.+`")
 _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
 
