@@ -31,7 +31,7 @@ def main():
             f"Install it (Debian: apt install python{found}-venv) and try again."
         )
     python, stamp = folder / "bin" / "python", folder / "made-from"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(python), "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     packages, project = fingerprint(locks), fingerprint([PROJECT / "pyproject.toml"])
     made = stamp.read_text().split() if stamp.exists() and python.exists() else []
     if folder.is_symlink() and made != [packages, project]:
