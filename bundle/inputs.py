@@ -74,7 +74,7 @@ def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
     if not folder.is_dir():
         making = folder.with_suffix(".part")
         shutil.rmtree(making, ignore_errors=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pip = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         pip += ["--require-hashes", "--only-binary", ":all:", "--python-version", PYTHON, "--implementation", "cp"]
         pip += [word for tag in (f"cp{PYTHON.replace('.', '')}", "abi3", "none") for word in ("--abi", tag)]
         pip += [word for tag in _PLATFORMS for word in ("--platform", f"{tag}_{arch}")]
@@ -111,7 +111,7 @@ def own_wheel(into: Path) -> Path:
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "docs/kac.1"):
         (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip = [sys.executable, "-P", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     run([*pip, "--wheel-dir", str(into), str(source)], source, KAC_COMMIT=commit())
     (wheel,) = into.glob("*.whl")
     return wheel

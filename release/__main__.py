@@ -81,9 +81,9 @@ def packages(out: Path, version: str) -> None:
     """
     time = run(["git", "log", "-1", "--format=%ct"], ROOT).strip()
     python = str(TOOLS)
-    run([python, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
+    run([python, "-P", "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
     made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
-    run([python, "-m", "twine", "check", "--strict", *map(str, made)], ROOT)
+    run([python, "-P", "-m", "twine", "check", "--strict", *map(str, made)], ROOT)
     run_lock = (LOCKS / "run.txt").read_text()
     build_lock = of_group((LOCKS / "tools.txt").read_text(), "build")
     for path in made:

@@ -33,7 +33,7 @@ def main():
             f"Install it (Debian: apt install python{found}-venv) and try again."
         )
     python, stamp = folder / "bin" / "python", folder / "made-from"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(python), "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     texts = {lock: text_of(lock) for lock in locks}
     packages, project = fingerprint(*texts.values()), fingerprint((PROJECT / "pyproject.toml").read_text())
     made = stamp.read_text().split() if stamp.exists() and python.exists() else []

@@ -154,6 +154,8 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     """Return the command line arguments that produce these options."""
     valued = ("port", "host", "brokers", "controllers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
+    # The process does not work in this folder.
+    pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
     flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
     return [*(str(part) for pair in pairs for part in pair), *flags]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import signal
@@ -9,11 +10,12 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from console.embedded.brokers import run_in_thread
-from console.embedded.cluster_command import ClusterProcessFailed, kept, run_in_process
+from console.embedded.cluster_command import ClusterProcessFailed, add_options, argv_of, kept, run_in_process
 from console.embedded.spec import ClusterSpec
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
@@ -87,3 +89,14 @@ def test_garbage_is_looked_for_again_once_a_cluster_is_made() -> None:
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
+
+
+def test_a_relative_file_of_the_state_is_that_of_the_folder_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    with run_in_process(argv_of(parser.parse_args(["--brokers", "1", "--state", "kept.json"]))):
+        pass
+    assert (tmp_path / "kept.json").is_file()

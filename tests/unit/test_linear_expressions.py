@@ -4,8 +4,10 @@ hold up everything else, also what follows a change that was sent.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from fnmatch import translate
@@ -32,6 +34,7 @@ from console.wire import quota_decoder
 from tests.support.expressions import (
     GROWTH,
     HALF,
+    ROOT,
     WHOLE,
     Expression,
     cpu_seconds,
@@ -58,6 +61,17 @@ def test_twice_the_text_takes_at_most_threefold_the_time(module: str) -> None:
     assert not slow
 
 
+def test_no_module_has_expressions_under_another_name() -> None:
+    other = re.compile(r"^\s*(?:from re import|import re as|import regex|from regex )", re.MULTILINE)
+    rooms = [path for room in ("console", "widgets", "themes") for path in (ROOT / room).rglob("*.py")]
+    assert not [path for path in rooms if other.search(path.read_text(encoding="utf-8"))]
+
+
+def test_one_that_is_slow_by_a_method_that_nobody_calls_is_found() -> None:
+    for pattern in (r"\d+-\d+(?:-\d+)?", r"\[(?P<name>[^\]]*)\]", r"(?:a|a)*b", r"x*x*y", r"\s+\Z"):
+        assert slow_text(Expression("", pattern, 0, frozenset({"search", "fullmatch"}))), pattern
+
+
 def test_every_module_with_expressions_is_measured() -> None:
     assert len(_of_modules()) > 40
     unknown = {each.place.partition(":")[0] for each in expressions()[1]}
@@ -68,6 +82,15 @@ def test_every_module_with_expressions_is_measured() -> None:
 
 def _own(name: str, code: str) -> str:
     return f"{name}: {code}"
+
+
+def _of_calls(file: str, function: str) -> list[str]:
+    """The first arguments of the calls of a function that hands them on as an expression."""
+    calls = [node for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.Call)]
+    named = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == function]
+    found = [ast.literal_eval(each.args[0]) for each in named]
+    assert found
+    return found
 
 
 _LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), (), (0, 1))
@@ -85,6 +108,9 @@ _MADE: dict[str, tuple[Expression, ...]] = {
         Expression("quota_decoder", made.pattern, made.flags, frozenset({"findall"}))
         for made in (quota_decoder._pattern([_LAYOUT], [_KEYS], exact=exact) for exact in (False, True))
     ),
+    _own("console.pipeline.s3", "pattern"): tuple(
+        Expression("s3", pattern, 0, frozenset({"search"})) for pattern in _of_calls("console/pipeline/s3.py", "_found")
+    ),
     _own("console.model.drift_rules", "pattern"): tuple(
         Expression("drift_rules", pattern, 0, frozenset({"search"}))
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
@@ -101,8 +127,6 @@ _OPERATORS = {
     _own("console.pipeline.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
     _own("console.pipeline.transforms.policy_violation", "expected.matches"),
     _own("console.pipeline.transforms.policy_violation", "expected.matches_not"),
-    # Of a store's answers a few thousand characters are looked at.
-    _own("console.pipeline.s3", "pattern"),
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
