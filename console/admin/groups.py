@@ -66,7 +66,7 @@ from console.model.failure import Failure
 from console.model.identity import uuid_of
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
-from console.wire.assignments import consumer_assignment
+from console.wire.assignments import consumer_assignment, consumer_subscription
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -317,10 +317,18 @@ def consumer_group(described: Any, coordinator: int) -> Group:
             member.instance_id,
             member.member_epoch,
             _assigned_places(member.target_assignment.topic_partitions),
+            protocol=_MEMBER_TYPES.get(getattr(member, "member_type", -1), ""),  # from v1 on
+            topics=tuple(sorted(member.subscribed_topic_names)),
+            regex=member.subscribed_topic_regex or "",
         )
         for member in described.members
     )
     return _newer_group(described, "consumer", coordinator, members)
+
+
+_CLASSIC = "classic"
+_MEMBER_TYPES: Mapping[int, str] = MappingProxyType({0: _CLASSIC, 1: "consumer"})
+"""MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol by which a member takes part."""
 
 
 def share_group(described: Any, coordinator: int) -> Group:
@@ -332,6 +340,7 @@ def share_group(described: Any, coordinator: int) -> Group:
             member.client_host,
             _assigned_places(member.assignment.topic_partitions),
             epoch=member.member_epoch,
+            topics=tuple(sorted(member.subscribed_topic_names)),
         )
         for member in described.members
     )
@@ -356,6 +365,7 @@ def streams_group(described: Any, coordinator: int) -> Group:
             wanted,
             member.topology_epoch,
             member.process_id,
+            _CLASSIC if member.is_classic else "streams",
         )
         for member in described.members
     )
@@ -445,13 +455,14 @@ def classic_group(described: Any, coordinator: int) -> Group:
             member.client_host,
             consumer_assignment(member.member_assignment) if of_consumers else (),
             getattr(member, "group_instance_id", None),
+            topics=consumer_subscription(member.member_metadata) if of_consumers else (),
         )
         for member in described.members
     )
     return Group(
         described.group_id,
         described.group_state,
-        "classic",
+        _CLASSIC,
         described.protocol_type,
         coordinator,
         _members_by_client(members),

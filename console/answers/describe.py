@@ -266,7 +266,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     line = "".join(text for text, _ in group_line(group, lag, trend))
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:
-        parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
+        parts["members"] = table_of("members", member_columns(group), group.members, empty="no members")
     if group.topology is not None:
         parts["topology"] = table_of("topology", subtopology_columns(group.topology), group.topology)
     if group.nodes is not None:

@@ -5,8 +5,8 @@ under several names, each at several sources; of a topic's key the broker names 
 it, so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
 
 Update modes are those of several releases together (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
-still refuse a key: its own validation has the last word. That a broker describes a key as `read_only` is no proof: 3.9
-says so of some that it alters at once. That it describes one as not read-only is: a newer release may alter more.
+still refuse a key, and a newer one may alter more: where the broker describes a key that it defines, its word counts.
+Of others it has none: it calls all read-only that are under a listener's prefix, and those that only exist dynamically.
 """
 
 from __future__ import annotations
@@ -197,14 +197,16 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
     """Return how a key of this type of resource is updated.
 
     Args:
-        entry: the key as the broker describes it, None if it was not read. A key that is not called read-only needs no
-            restart; one that the broker does not know (its type is 0 and its value hidden) belongs to a plug-in.
+        entry: the key as the broker describes it, None if it was not read. A key that is called read-only needs a
+            restart, and no other; one that the broker does not know (its type is 0 and its value hidden) belongs to a
+            plug-in.
     """
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
     from console.model.dynamic_keys import (
         CLUSTER_WIDE_KEYS,
         CLUSTER_WIDE_LISTENER_KEYS,
+        DYNAMIC_ONLY_KEYS,
         PER_BROKER_KEYS,
         PER_LISTENER_KEYS,
     )
@@ -212,6 +214,8 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
     under_prefix = _LISTENER_NAME.fullmatch(key)
     if under_prefix:
         return UpdateMode.CLUSTER_WIDE if under_prefix[1] in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
+    if entry is not None and entry.read_only and entry.type.known and key not in DYNAMIC_ONLY_KEYS:
+        return UpdateMode.RESTART
     if key in CLUSTER_WIDE_KEYS:
         return UpdateMode.CLUSTER_WIDE
     if key in PER_BROKER_KEYS:

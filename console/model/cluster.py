@@ -409,7 +409,9 @@ class GroupMember(Struct, frozen=True):
     epoch: the group's epoch that the member has reached, -1 where the protocol has none. target: the partitions that
     the coordinator wants it to have, None where the protocol has no target (classic, share). tasks, target_tasks,
     topology_epoch and process, which is the id of its process: of a streams group; its partitions are those of the
-    active tasks' source topics.
+    active tasks' source topics. protocol: by which it takes part where its group may have members of two kinds
+    (``classic`` and the group's own), "" where brokers do not say it. topics, regex: what it subscribed to, by names
+    and by a regular expression; "" without one.
     """
 
     member_id: str
@@ -423,6 +425,9 @@ class GroupMember(Struct, frozen=True):
     target_tasks: StreamsTasks | None = None
     topology_epoch: int = -1
     process: str = ""
+    protocol: str = ""
+    topics: tuple[str, ...] = ()
+    regex: str = ""
 
     @property
     def has_target(self) -> bool:
@@ -457,6 +462,11 @@ class Group(Struct, frozen=True):
     def is_vacant(self) -> bool:
         """Whether it has no members."""
         return self.state in ("Empty", "Dead")
+
+    @property
+    def behind(self) -> tuple[GroupMember, ...]:
+        """Return the members that have not reached the group's epoch: the others may wait for what these still have."""
+        return tuple(member for member in self.members or () if 0 <= member.epoch < self.epoch)
 
     @property
     def late_members(self) -> int:

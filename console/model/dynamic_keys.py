@@ -61,6 +61,14 @@ CLUSTER_WIDE_KEYS = _names(
 """DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS less those that are per broker."""
 
 
+DYNAMIC_ONLY_KEYS = _names(
+    """
+    follower.replication.throttled.rate leader.replication.throttled.rate replica.alter.log.dirs.io.max.bytes.per.second
+    """
+)
+"""In no file of a server: brokers describe those that are set, and call them read-only."""
+
+
 CLUSTER_WIDE_LISTENER_KEYS = _names(
     """
     max.connection.creation.rate max.connections num.network.threads

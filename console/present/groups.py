@@ -460,17 +460,29 @@ def to_take(member: GroupMember) -> str:
     return " ".join(text for text in (f"+{more}" if more else "", f"-{less}" if less else "") if text)
 
 
+def subscribed(member: GroupMember) -> str:
+    """Return what a member subscribed to, a regular expression between slashes."""
+    named = (f"/{member.regex}/" if member.regex else "", _names(member.topics))
+    return ", ".join(text for text in named if text)
+
+
 MEMBERS: Columns[GroupMember] = Columns(
     Column("client_id", LISTED, title="Client"),
     Column("host", LISTED),
     Column("member_id", LISTED, title="Member"),
     Column("instance_id", DATA),
+    Column("protocol", DATA, lambda row: row.protocol or None),
     Column("epoch", DATA, lambda row: known_number(row.epoch), "number"),
+    Column("topics", DATA, lambda row: list(row.topics), "object"),
+    Column("regex", DATA, lambda row: row.regex or None),
     Column("assignment", DATA, lambda row: _objects(row.assignment), "object"),
     Column("target", DATA, lambda row: _objects(row.target), "object"),
     Column("tasks", DATA, lambda row: _tasks_object(row.tasks), "object"),
     Column("target_tasks", DATA, lambda row: _tasks_object(row.target_tasks), "object"),
     Column("partitions", LIST, lambda row: len(row.assignment), "number"),
+    Column("by", LIST, title="Protocol", text=lambda row: row.protocol),
+    Column("reached", LIST, title="Epoch", text=lambda row: str(row.epoch)),
+    Column("subscribed", LIST, text=subscribed),
     Column("roles", LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
     Column("to_take", LIST, text=to_take),
     orders={"data": ("member_id",)},
@@ -479,11 +491,18 @@ MEMBERS: Columns[GroupMember] = Columns(
 still has to give back."""
 
 
-def member_columns(members: Iterable[GroupMember]) -> Columns[GroupMember]:
-    """Return the columns of members without those in which none of these members has a value."""
-    members = tuple(members)
-    empty = {"roles"} if all(member.tasks is None for member in members) else set()
-    return MEMBERS.without(empty | ({"to_take"} if all(member.has_target for member in members) else set()))
+def member_columns(group: Group) -> Columns[GroupMember]:
+    """Return the columns of a group's members, in a list without those that say the same of all of them as the group
+    does, or nothing."""
+    members = group.members or ()
+    empty = {
+        "roles": all(member.tasks is None for member in members),
+        "to_take": all(member.has_target for member in members),
+        "by": all(member.protocol in ("", group.type) for member in members),
+        "reached": not group.behind,
+        "subscribed": not any(map(subscribed, members)),
+    }
+    return MEMBERS.without({name for name, is_empty in empty.items() if is_empty})
 
 
 def _topics_column(name: str, title: str, of: Callable[[Subtopology], Sequence[str]]) -> Column[Subtopology]:
@@ -590,6 +609,10 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
             line.append((f"  {len(group.members):,} member{'' if len(group.members) == 1 else 's'}", ""))
         if late := group.late_members:
             line.append((f"  {late:,} not at the target", "changed"))
+        if behind := len(group.behind):
+            line.append((f"  {behind:,} behind the epoch", "changed"))
+        if classic := sum(group.type != each.protocol == "classic" for each in group.members or ()):
+            line.append((f"  {classic:,} classic", ""))
     if lag is not None:
         total, *part = _lag_spans(lag)
         line += [(f"  lag {total[0]}", "strong"), *part]

@@ -1,4 +1,5 @@
-"""What the leader of a classic group assigns to a member (ConsumerProtocolAssignment). Brokers do not read it."""
+"""The bytes that members of a classic group exchange: subscriptions, and what the leader assigns. Brokers do not read
+them."""
 
 from __future__ import annotations
 
@@ -18,20 +19,38 @@ def consumer_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
     The bytes may be anything. Those that are not an assignment give no partitions.
     """
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
+
+    found = _read(ConsumerProtocolAssignment, data)
+    if found is None:
+        return ()
+    return tuple(sorted((part.topic, number) for part in found.assigned_partitions for number in part.partitions))
+
+
+def consumer_subscription(data: bytes) -> tuple[str, ...]:
+    """Return the topics that a member of a classic group subscribed to, sorted; none of bytes that are no
+    subscription."""
+    from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
+
+    found = _read(ConsumerProtocolSubscription, data)
+    return () if found is None else tuple(sorted(found.topics))
+
+
+def _read(entity: Any, data: bytes) -> Any:
+    """Return what a client wrote for others in this format; None of bytes that are something else."""
     from kio.serial import entity_reader
 
     from console.wire.bounds_check import check_message
 
     if len(data) <= _VERSION_SIZE:
-        return ()
+        return None
     try:
         # Later versions only append fields, so version 0 reads them all.
-        check_message(ConsumerProtocolAssignment, data, _VERSION_SIZE)
-        assignment, _ = entity_reader(ConsumerProtocolAssignment)(data, _VERSION_SIZE)
+        check_message(entity, data, _VERSION_SIZE)
+        found, _ = entity_reader(entity)(data, _VERSION_SIZE)
     except Exception:  # noqa: BLE001 kio raises several kinds
-        log.info("a member's assignment of %d bytes is not a consumer's", len(data))
-        return ()
-    return tuple(sorted((part.topic, number) for part in assignment.assigned_partitions for number in part.partitions))
+        log.info("%d bytes of a member are no %s", len(data), entity.__name__)
+        return None
+    return found
 
 
 def assignment_bytes(partitions: Mapping[str, Sequence[int]]) -> bytes:

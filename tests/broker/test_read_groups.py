@@ -150,6 +150,8 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
         assert member.epoch > 0
         assert (member.target is None) is (protocol == "share")
         assert (member.tasks is None) is (protocol != "streams")
+        assert member.protocol == ("" if protocol == "share" else protocol)
+        assert member.topics == (() if protocol == "streams" else (name,)), "a topology names the topics of streams"
         between, store = f"{name}-by-card-repartition", f"{name}-scores-changelog"
         assert group.topology == (
             (Subtopology("0", (name,), (), (between,), ()), Subtopology("1", (), (between,), (), (store,)))

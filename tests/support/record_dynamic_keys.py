@@ -1,23 +1,39 @@
 """The keys that brokers alter while they run, as console/model/dynamic_keys.py.
 
-``python -m tests.support.record_dynamic_keys`` writes it anew from the jars of the releases, the newest among them.
+``python -m tests.support.record_dynamic_keys`` writes it anew from the jars of the releases, the newest among them, and
+then tries each key on a broker of each release that is in `TRIED`, by an alter that is validated only.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
+from console.admin.configs import alter_configs
+from console.admin.link import Link, broker
+from console.admin.settings import Address, ConnectionSettings
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.changes import AlterConfigs, ConfigOp
+from console.model.codes import BROKER, SET, ConfigSource, ConfigType
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, broker_resource
+from console.wire.schemas import for_version
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import NEWEST
+from tests.support.kafka_jars import RELEASES as VERSIONS
 from tests.support.record_config_definitions import ask_kafka
+from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 FILE = Path(__file__).parents[2] / "console" / "model" / "dynamic_keys.py"
 RELEASES = tuple(dict.fromkeys(("3.9", "4.3", NEWEST)))
 """The last of each generation, and the newest: what one of them alters is dynamic for all."""
+TRIED = ("2.8", *RELEASES)
+"""The releases on whose brokers each key is tried; 2.8 has ZooKeeper."""
 
 _HEAD = '''"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
 
@@ -31,6 +47,7 @@ _SAID = {
     "PER_LISTENER_KEYS": "DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: without a listener's prefix they are refused.",
     "PER_BROKER_KEYS": "DynamicBrokerConfig.PER_BROKER_CONFIGS less PER_LISTENER_KEYS; some only up to 3.9.",
     "CLUSTER_WIDE_KEYS": "DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS less those that are per broker.",
+    "DYNAMIC_ONLY_KEYS": "In no file of a server: brokers describe those that are set, and call them read-only.",
     "CLUSTER_WIDE_LISTENER_KEYS": "Cluster-wide even under a listener's prefix (CLUSTER_LEVEL_LISTENER_CONFIGS).",
 }
 
@@ -47,8 +64,104 @@ def tables(releases: Iterable[str] = RELEASES) -> dict[str, frozenset[str]]:
         "PER_LISTENER_KEYS": listener,
         "PER_BROKER_KEYS": broker - listener,
         "CLUSTER_WIDE_KEYS": together("dynamic") - broker,
+        "DYNAMIC_ONLY_KEYS": together("broker_dynamic_only"),
         "CLUSTER_WIDE_LISTENER_KEYS": together("cluster_level_listener"),
     }
+
+
+# -- on real brokers ---------------------------------------------------------------------------------------------------
+
+_PREFIX = "listener.name.plaintext."
+_REFUSED, _BARE, _FOR_ALL = "Cannot update these configs dynamically", "only per-listener", "at default cluster level"
+_VALUES = {"BOOLEAN": "true", "DOUBLE": "0.5", "INT": "1", "SHORT": "1", "LONG": "1"}
+
+
+class Tried(NamedTuple):
+    """A key on a broker. entry: as it describes it, None where it does not. broker, everywhere: why it refuses to set
+    it on itself, and for all brokers; "" where it does not."""
+
+    entry: ConfigEntry | None
+    broker: str
+    everywhere: str
+
+
+async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
+    """What a cluster's first broker says of every key of the tables and of every key that it describes. Changes
+    nothing."""
+    link = Link(ConnectionSettings(tuple(addresses)))
+    try:
+        id_ = min((await link.nodes()).brokers)
+        described = await _described(link, id_)
+        known = tables()
+        names = set(described).union(*known.values())
+        for base in known["PER_LISTENER_KEYS"] | known["CLUSTER_WIDE_LISTENER_KEYS"] | {"sasl.enabled.mechanisms"}:
+            names.add(f"{_PREFIX}{base}")
+
+        async def said(name: str, value: str, at: int | None) -> str:
+            resource = CLUSTER_DEFAULT if at is None else broker_resource(at)
+            request = AlterConfigs({resource: (ConfigOp(name, SET, value),)}, broker=at)
+            (outcome,) = await alter_configs(link, request, validate_only=True)
+            return "" if outcome.failure is None else outcome.failure.message
+
+        found = {}
+        for name in sorted(names):
+            entry = described.get(name)
+            value = entry.value if entry is not None else None
+            value = value or _VALUES.get(entry.type.name if entry is not None else "", "1")
+            found[name] = Tried(entry, await said(name, value, id_), await said(name, value, None))
+        return found
+    finally:
+        await link.close()
+
+
+async def _described(link: Link, id_: int) -> dict[str, ConfigEntry]:
+    """A broker's keys in its own words: `describe_configs` corrects some."""
+
+    def build(kio: ModuleType) -> Any:
+        wanted = kio.DescribeConfigsResource(resource_type=BROKER, resource_name=str(id_), configuration_keys=None)
+        return for_version(
+            kio.DescribeConfigsRequest, resources=(wanted,), include_synonyms=False, include_documentation=False
+        )
+
+    answer = await link.call("describe_configs", build, to=broker(id_))
+    return {
+        each.name: ConfigEntry(
+            each.name,
+            each.value,
+            ConfigSource(each.config_source),
+            each.read_only,
+            each.is_sensitive,
+            ConfigType(each.config_type),
+        )
+        for each in answer.results[0].configs
+    }
+
+
+def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
+    """Yield each key of which `update_mode` says something else than the broker does when it is asked to alter it. Of a
+    key that it does not know, and that is no dynamic one alone, a broker takes anything."""
+    dynamic_only = tables()["DYNAMIC_ONLY_KEYS"]
+    for name, each in found.items():
+        if each.entry is None and name not in dynamic_only and not name.startswith(_PREFIX):
+            continue
+        mode = update_mode(BROKER, name, each.entry)
+        is_refused, is_bare = _REFUSED in each.broker, _BARE in each.broker
+        for_all = each.entry is None or _FOR_ALL not in each.everywhere
+        fits = {
+            UpdateMode.RESTART: is_refused,
+            UpdateMode.PER_LISTENER: is_bare,
+            UpdateMode.PER_BROKER: not (is_refused or is_bare) and bool(each.everywhere),
+            UpdateMode.CLUSTER_WIDE: not (is_refused or is_bare) and for_all,
+            UpdateMode.CUSTOM: not is_refused,
+        }
+        if not fits[mode]:
+            said = f"{each.broker or 'altered'}; for all: {each.everywhere or 'altered'}"
+            yield f"{name} is {mode.value}; the broker: {said}"
+
+
+def cluster_of(release: str) -> KafkaCluster:
+    """A broker of this release."""
+    return (ZooKeeperCluster if release == "2.8" else KafkaCluster)(VERSIONS[release], brokers=1)
 
 
 def as_text(found: dict[str, frozenset[str]]) -> str:
@@ -63,10 +176,16 @@ def as_text(found: dict[str, frozenset[str]]) -> str:
 
 
 def main() -> int:
-    """Write the file."""
+    """Write the file, and try what it says."""
     FILE.write_text(as_text(tables()))
     print(FILE)
-    return 0
+    wrong = 0
+    for release in TRIED:
+        with cluster_of(release) as cluster:
+            for line in contradictions(asyncio.run(tried(cluster.addresses))):
+                wrong += 1
+                print(f"{release}: {line}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
 from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, Reassignment, ReplicaSize
-from console.wire.assignments import consumer_assignment
+from console.wire.assignments import consumer_assignment, consumer_subscription
 
 NO_THROTTLE = timedelta()
 
@@ -231,6 +231,24 @@ def test_assignments_of_every_version() -> None:
     assert consumer_assignment(b"") == ()
 
 
+def subscription(version: int, *topics: str) -> bytes:
+    """A member's subscription by hand, as its version has it: what versions append is left out of none."""
+    names = b"".join(struct.pack(f">h{len(name)}s", len(name), name.encode()) for name in topics)
+    later = struct.pack(">i", 0) + struct.pack(">i", -1) + struct.pack(">h", -1)
+    return struct.pack(">hi", version, len(topics)) + names + struct.pack(">i", -1) + (later if version else b"")
+
+
+def test_subscriptions_of_every_version() -> None:
+    for version in range(4):
+        assert consumer_subscription(subscription(version, "t", "a")) == ("a", "t")
+    assert consumer_subscription(b"") == ()
+
+
+@given(st.binary(max_size=40))
+def test_whatever_a_client_calls_its_subscription_is_survived(data: bytes) -> None:
+    assert isinstance(consumer_subscription(data), tuple)
+
+
 @given(st.binary(max_size=40))
 def test_whatever_a_client_calls_its_assignment_is_survived(data: bytes) -> None:
     assert isinstance(consumer_assignment(data), tuple)
@@ -238,7 +256,12 @@ def test_whatever_a_client_calls_its_assignment_is_survived(data: bytes) -> None
 
 def test_only_consumers_have_assignments() -> None:
     member = Answer(
-        member_id="m", client_id="c", client_host="/h", member_assignment=assignment(0, "t", 0), group_instance_id="i"
+        member_id="m",
+        client_id="c",
+        client_host="/h",
+        member_metadata=subscription(0, "t", "a"),
+        member_assignment=assignment(0, "t", 0),
+        group_instance_id="i",
     )
     for protocol, data, expected, assignor in (
         ("consumer", "range", (("t", 0),), "range"),
@@ -250,6 +273,7 @@ def test_only_consumers_have_assignments() -> None:
         group = classic_group(described, 1)
         assert group.members is not None
         assert (group.members[0].assignment, group.members[0].instance_id) == (expected, "i")
+        assert group.members[0].topics == (("a", "t") if protocol == "consumer" else ())
         assert group.assignor == assignor
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from console.model.cluster import Broker, LogDir, Partition, ReplicaSize, ReplicaSizes
+from console.model.cluster import Broker, GroupMember, LogDir, Partition, ReplicaSize, ReplicaSizes
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, trends_after, with_failures
@@ -501,3 +501,19 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
     verdict = diagnose(watched(change))
     (down,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-down")
     assert (down.subject, down.severity) == (BROKER[4], Severity.CRITICAL)
+
+
+def test_a_member_that_stays_behind_the_groups_epoch_is_evidence() -> None:
+    """KIP-848: the others wait for the partitions that it still has."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = moved(snapshot, {0: (100 * tick, 100 * tick)}, "Reconciling")
+        group = known.groups["billing"]
+        late = GroupMember("m-9", "app-9", "/10.0.0.9", epoch=4)
+        members = tuple(replace(each, epoch=9) for each in group.members or ())
+        newer = replace(group, type="consumer", members=(*members, late), epoch=9, assignment_epoch=9)
+        return replace(known, groups={**known.groups, "billing": newer})
+
+    (found,) = diagnose(watched(change, ticks=9)).causes
+    assert found.claim.cause == "group-rebalancing"
+    assert "app-9@10.0.0.9 is at epoch 4 of 9" in [each.fact for each in found.claim.evidence]

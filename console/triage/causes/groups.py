@@ -288,11 +288,24 @@ def _rebalancing(observations: Observations) -> Iterator[Claim]:
                 Evidence("members that are deployed one after the other make as many", "ListGroups")
                 if certainty is Certainty.POSSIBLE
                 else None,
+                _behind(known),
             ),
             predicted=predict(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
+
+
+def _behind(group: Group) -> Evidence | None:
+    """Return which members have not reached the group's epoch: what they still have, others wait for."""
+    if not group.behind:
+        return None
+    first = min(group.behind, key=lambda member: member.epoch)
+    more = f", and {plural(len(group.behind) - 1, 'more member')} behind it" if group.behind[1:] else ""
+    return Evidence(
+        f"{first.client_id}@{first.host.removeprefix('/')} is at epoch {first.epoch} of {group.epoch}{more}",
+        "ConsumerGroupDescribe" if group.type == "consumer" else "StreamsGroupDescribe",
+    )
 
 
 def _out_of_range(observations: Observations) -> Iterator[Claim]:
