@@ -16,7 +16,7 @@ from console.model.yaml_places import FileProblem
 _WORD = re.compile(r"\w+")
 _OF_ZOOKEEPER = re.compile(r"\ACurrent ACLs for resource `(\w+):(LITERAL|PREFIXED):(.+)`: ?")
 _OLD = re.compile(r"\ACurrent ACLs for resource `\w+:.*`: ?")
-_HAS = re.compile(r"\A\s+(.+) has (Allow|Deny) permission for operations: (\w+) from hosts: (\S+) ?")
+_HAS = re.compile(r"\A\s++(\S.*) has (Allow|Deny) permission for operations: (\w+) from hosts: (\S+) ?")
 _OF_PRINCIPAL = re.compile(r"\AACLs for principal `.+`")
 _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
