@@ -64,10 +64,10 @@ class SdistWithCommit(sdist):
 def shared() -> list[tuple[str, list[str]]]:
     """Return folder of the environment -> files: the man page, the completions."""
     sys.path.insert(0, str(HERE))
-    from console.cli.manual.completion_scripts import SCRIPTS
+    from console.cli.manual.completion_scripts import script
 
     # setuptools takes a file's name as it is.
-    made = [(Path("build/completions", place), SCRIPTS[shell]) for shell, place in COMPLETIONS.items()]
+    made = [(Path("build/completions", place), script(shell)) for shell, place in COMPLETIONS.items()]
     for path, text in made:
         (HERE / path).parent.mkdir(parents=True, exist_ok=True)
         (HERE / path).write_text(text)
