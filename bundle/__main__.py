@@ -35,7 +35,7 @@ def main() -> int:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     for arch in options.arch or first_ours(os.uname().machine):
         begun = time.monotonic()
-        print(f"{arch}: Python and the packages are fetched and packed; that takes minutes", file=sys.stderr, flush=True)
+        print(f"{arch}: fetching and packing Python and the packages takes minutes", file=sys.stderr, flush=True)
         try:
             made = make(
                 arch,

@@ -535,5 +535,39 @@ def test_standard_output_has_nothing_but_the_protocol(cluster: ThreadedCluster) 
     assert process.returncode == 0
 
 
+def test_the_end_of_the_client_is_no_failure(cluster: ThreadedCluster) -> None:
+    """It closes what it reads from, and then what it writes to."""
+    with Child(
+        [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        begin = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            },
+        }
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(f"{json.dumps(begin)}\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        process.stdin.write('{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}\n')
+        process.stdin.close()
+        complaints = process.stderr.read()
+        assert process.wait(PATIENCE) == 0
+    assert "went wrong" not in complaints
+
+
 def test_every_tool_says_how_an_answer_that_was_cut_is_asked_for() -> None:
     assert all(each.narrow for each in TOOLS)
