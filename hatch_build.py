@@ -53,8 +53,8 @@ class CommitAndCompletions(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"][str(made / "commit.txt")] = COMMIT
         if self.target_name == "wheel":
             sys.path.insert(0, str(root))
-            from console.cli.manual.completion_scripts import SCRIPTS
+            from console.cli.manual.completion_scripts import script
 
             for shell, place in COMPLETIONS.items():
-                (made / shell).write_text(SCRIPTS[shell])
+                (made / shell).write_text(script(shell))
                 build_data["shared_data"][str(made / shell)] = place

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bundle import papers
 from bundle.inputs import GLIBC, ROOT, run
-from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.completion_scripts import script
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _PLACE = "/usr/lib/kac"
@@ -38,7 +38,7 @@ def package(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) 
             "doc/kac/copyright": (tree / papers.LICENSES).read_bytes(),
             "doc/kac/sbom.cdx.json": (tree / papers.SBOM).read_bytes(),
             "man/man1/kac.1.gz": gzip.compress((ROOT / "docs" / "kac.1").read_bytes(), mtime=0),
-            **{place: SCRIPTS[shell].encode() for shell, place in _COMPLETIONS.items()},
+            **{place: script(shell).encode() for shell, place in _COMPLETIONS.items()},
         }
         for place, content in share.items():
             file = root / "usr" / "share" / place

@@ -92,7 +92,7 @@ COMMANDS = (
     ),
     Command("self", "console.cli.installed", "verify the files of kac itself", connects=False),
     Command("__complete", "console.cli.manual.completion", "", connects=False, own_parser=True),
-    Command("contexts", "console.cli.opening", "list the contexts found, and where", connects=False),
+    Command("contexts", "console.cli.contexts", "list the contexts found, and where; add one"),
 )
 
 EXAMPLES = """examples:

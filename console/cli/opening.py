@@ -1,5 +1,5 @@
-"""From options to a context, a client and a session, with which every command that talks to a cluster begins; and
-``kac contexts``, which lists the contexts found.
+"""From options to a context, a client and a session, with which every command that talks to a cluster begins; and the
+list of the contexts found.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from console.admin.errors import AdminError, SshFailed
 from console.model.numbers import option
 from console.present.text import clean
-from console.terminal import THEMES, complain, folded, put, stdout, waiting, width_of
+from console.terminal import THEMES, complain, folded, waiting
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -224,23 +224,13 @@ def screen_settings(contexts: Contexts, options: argparse.Namespace) -> ConsoleS
     return settings
 
 
-def contexts_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``kac contexts``, which has none of its own."""
-    parser.set_defaults(run=run_contexts)
-
-
-def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    """Print the contexts; return 2 where files name contexts and none of them can be used."""
-    from console.contexts import load
-
-    contexts = load(os.environ, Path.home())
-    put(f"{listing(contexts, width_of(stdout()))}\n")
-    return USAGE if not contexts.contexts and (contexts.broken or contexts.problems) else DONE
-
-
 # `kac contexts`: what is configured on this host, in which file, and what is invalid in it.
 
 NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --command-config FILE, or put one into {file}:
+
+  kac contexts add prod -b broker1:9092,broker2:9092
+
+which writes
 
   [contexts.prod]
   "bootstrap.servers" = "broker1:9092,broker2:9092"

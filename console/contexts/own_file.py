@@ -155,13 +155,16 @@ def read_own_file(surroundings: Surroundings) -> OwnFile:
     from console.contexts.client_files import read_file
 
     try:
-        text = read_file(path).decode("utf-8")
-        table = _parsed(text, path)
+        return own_text(read_file(path).decode("utf-8"), path, surroundings)
     except UnicodeDecodeError:
         return OwnFile(Found(problems=(f"{path}: it is not text in UTF-8",)))
     except ContextError as error:
         return OwnFile(Found(problems=(str(error),)))
-    return _OwnFileReader(path, table, key_lines(text), surroundings).read()
+
+
+def own_text(text: str, path: Path, surroundings: Surroundings) -> OwnFile:
+    """Return the contents of a text of our own file. Raises ContextError where it is not TOML."""
+    return _OwnFileReader(path, _parsed(text, path), key_lines(text), surroundings).read()
 
 
 def _parsed(text: str, path: Path) -> Mapping[str, Any]:

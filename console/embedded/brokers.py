@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import resource
+import socket
 import struct
 import threading
 from base64 import urlsafe_b64encode
@@ -111,6 +112,12 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
         raise CloseConnection(why) from error
 
 
+def _need_a_file() -> None:
+    """Raise the OSError of a process that may open no more files. asyncio passes over a socket that it can't make: it
+    listens on none, or (from Python 3.13 on) raises an error without a number."""
+    socket.socket().close()
+
+
 async def _listening(listener: Listener, brokers: int) -> None:
     """Start a listener. Raises OSError, with the number of files needed where the process may open no more."""
     try:
@@ -162,10 +169,15 @@ class Listener:
         Raises:
             OSError: the port is in use.
         """
-        self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
+        try:
+            self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
+        except OSError as error:
+            if error.errno is None:
+                _need_a_file()
+            raise
         if not self._server.sockets:
-            # asyncio passes over a socket that it can't make.
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            _need_a_file()
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

@@ -196,6 +196,7 @@ class Line:
             editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
             key_bindings=_keys(),
             multiline=True,
+            enable_suspend=True,
             prompt_continuation="… ",
             reserve_space_for_menu=6,
             input=input,

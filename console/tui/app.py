@@ -215,6 +215,14 @@ class Console(KeysInOrder["Context"]):
             return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
         return not self.view.known() and self.reading.contact.is_current and not self.reading.live.resting
 
+    def busy_with(self) -> str:
+        """Return what must not be interrupted: a change that is on its way."""
+        return "a change is on its way" if self.session.work.is_under_way else ""
+
+    def tell(self, text: str) -> None:
+        """Say something on the message line."""
+        self.message_line.say(text, "muted")
+
     async def action_do(self, action: str) -> None:
         """Carry out a key: by the method ``do_ID`` of what it is about; or say why not.
 

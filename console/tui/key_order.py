@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections import deque
 from collections.abc import Iterator
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
 from textual import events
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.message_pump import MessagePump
 
 Result = TypeVar("Result")
@@ -52,6 +54,8 @@ class KeysInOrder(App[Result]):
     _since = 0.0
     _arrived = 0.0
     _settling: asyncio.Task[None] | None = None
+    _held_output = False
+    """Whether the last key was Ctrl-S."""
     keys_seen = 0
     """How many keys were handed on."""
 
@@ -67,6 +71,49 @@ class KeysInOrder(App[Result]):
         Called for keys that were typed ahead. Subclasses override it.
         """
         return False
+
+    def busy_with(self) -> str:
+        """Return what must not be interrupted now, ``""`` if nothing is under way. Subclasses override it."""
+        return ""
+
+    def tell(self, text: str) -> None:
+        """Say something to the operator. Subclasses override it."""
+
+    def _is_the_terminals(self, event: events.Event) -> bool:
+        """Carry out a key that terminals and shells have for themselves, on any screen: Ctrl-Z suspends; Ctrl-S, which
+        once held the output, does nothing, and neither does the Ctrl-Q that is typed to let it go on.
+
+        Returns:
+            Whether it was one.
+        """
+        key = event.key if isinstance(event, events.Key) else ""
+        held, self._held_output = self._held_output, key == "ctrl+s"
+        if key == "ctrl+s":
+            self.tell("Ctrl-S holds nothing here: p pauses the refresh")
+        elif key == "ctrl+q" and held:
+            self.tell("Ctrl-S held nothing, so there is nothing to let go on; q leaves")
+        elif key == "ctrl+z":
+            self.suspend_job()
+        else:
+            return False
+        return True
+
+    def suspend_job(self) -> None:
+        """Stop the job that this is in, as Ctrl-Z does where a program does not read keys, and draw again after it.
+
+        All of the process group, because what waits for this one (make, a script) has to give the shell its turn. Where
+        no shell could continue it, the kernel stops nothing.
+        """
+        if why := self.busy_with():
+            self.tell(f"{why}: Ctrl-Z once that is over")
+            return
+        try:
+            with self.suspend():
+                before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+                os.killpg(0, signal.SIGTSTP)
+                signal.signal(signal.SIGTSTP, before)
+        except (SuspendNotSupported, ValueError):  # no terminal, or not the main thread
+            self.tell("this screen can't be suspended")
 
     async def on_event(self, event: events.Event) -> None:
         """Pass on a key, or hold it back."""
@@ -141,6 +188,9 @@ class KeysInOrder(App[Result]):
         self._under_way = event
         self._since = monotonic()
         self.keys_seen += 1
+        if self._is_the_terminals(event):
+            self._done(event)
+            return
         target = self.focused or self.screen
         await super().on_event(event)
         if event.is_forwarded:

@@ -84,6 +84,7 @@ KEYS: tuple[Key, ...] = (
     _key("save-record", "ctrl+o", "save record", "Write what brokers answered in the last half hour into a file"),
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
+    _key("suspend", "ctrl+z", "suspend", "Back to the shell until fg, as with other programs"),
     # Seeing
     _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
     _key(

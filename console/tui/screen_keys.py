@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from textual.app import App
-
     from console.contexts import Context
     from console.tui.frame import ActiveKeys, Frame
+    from console.tui.key_order import KeysInOrder
     from console.tui.navigator import Navigator
     from console.tui.polling import Polling
     from console.tui.watch import ShownCluster
@@ -25,7 +24,7 @@ class ScreenKeys:
 
     def __init__(
         self,
-        app: App[Context],
+        app: KeysInOrder[Context],
         cluster: ShownCluster,
         navigator: Navigator,
         keys: ActiveKeys,
@@ -58,6 +57,10 @@ class ScreenKeys:
         at = self._cluster.session.clock.now().astimezone().strftime("%H:%M:%S")
         text = f"paused at {at}: nothing is read until p or r" if live.paused else "live again"
         self._frame.message.say(text, "muted")
+
+    def do_suspend(self) -> None:
+        """Give the shell its turn until ``fg``."""
+        self._app.suspend_job()
 
     async def do_copy(self) -> None:
         """Copy what the view offers, and say what became of it."""

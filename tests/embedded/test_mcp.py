@@ -11,10 +11,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 
@@ -31,7 +33,7 @@ from console.cli.mcp.tools import TOOLS, Offer
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fault
-from console.embedded.replicas import new_topic, striped
+from console.embedded.replicas import new_topic, start_move, striped
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.changes import AlterConfigs, ConfigOp
@@ -535,5 +537,75 @@ def test_standard_output_has_nothing_but_the_protocol(cluster: ThreadedCluster) 
     assert process.returncode == 0
 
 
+def test_the_end_of_the_client_is_no_failure(cluster: ThreadedCluster) -> None:
+    """It closes what it reads from, and then what it writes to."""
+    with Child(
+        [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        begin = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            },
+        }
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(f"{json.dumps(begin)}\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        process.stdin.write('{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}\n')
+        process.stdin.close()
+        complaints = process.stderr.read()
+        assert process.wait(PATIENCE) == 0
+    assert "went wrong" not in complaints
+
+
 def test_every_tool_says_how_an_answer_that_was_cut_is_asked_for() -> None:
     assert all(each.narrow for each in TOOLS)
+
+
+async def test_offsets_and_the_newest_records_time_are_given_and_no_contents(cluster: ThreadedCluster) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    old, new = (int((now - timedelta(hours=hours)).timestamp() * 1000) for hours in (5, 2))
+    async with AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for at, text in ((old, b"first-content"), (new, b"second-content")):
+            await producer.send_and_wait("orders", text, partition=0, timestamp_ms=at)
+    async with agent(cluster) as session:
+        found = await asked(session, "offsets", topic="orders", at="3h")
+        nothing = await refused(session, "offsets", topic="nowhere")
+    (first, *others) = found["data"]["partitions"]
+    assert (first["partition"], first["start"], first["end"], first["offsets"], first["at"]) == (0, 0, 2, 2, 1)
+    assert first["newest"] == found["data"]["newest"] == (now - timedelta(hours=2)).isoformat().replace("+00:00", "Z")
+    assert all((each["newest"], each["at"]) == (None, None) for each in others)
+    assert "content" not in json.dumps(found["data"])
+    assert "'nowhere'" in nothing["message"]
+
+
+async def test_what_moves_now_is_given(cluster: ThreadedCluster) -> None:
+    async with agent(cluster) as session:
+        assert (await asked(session, "moves"))["data"]["moves"] == []
+        cluster.call(lambda c: c.state.put_topic(new_topic("lonely", striped([1], 1, 1), [1])))
+        cluster.run(lambda c: c.broker_down(3))
+        cluster.call(lambda c: start_move(c, "lonely", 0, (3,)))
+        (move,) = (await asked(session, "moves"))["data"]["moves"]
+    assert (move["topic"], move["partition"]) == ("lonely", 0)
+
+
+async def test_a_refusal_repeats_what_was_asked_and_names_what_a_person_may_run(cluster: ThreadedCluster) -> None:
+    async with agent(cluster) as session:
+        tool = await refused(session, "records", topic="orders")
+        other = await refused(session, "list", kind="topics", filter="; records topic orders")
+    assert "'records'" in tool["message"]
+    assert "kac run -e 'records topic NAME'" in tool["remedy"]
+    assert "records topic orders" in other["message"]

@@ -15,7 +15,7 @@ import pytest
 
 from bundle.inputs import GLIBC, ROOT, Missing
 from bundle.make import LIMITS, Bundle, make
-from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.completion_scripts import script
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
@@ -231,8 +231,8 @@ def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, 
     assert done.stdout.startswith("kac ")
     share = root / "usr" / "share"
     assert gzip.decompress((share / "man/man1/kac.1.gz").read_bytes()) == (ROOT / "docs/kac.1").read_bytes()
-    assert (share / "bash-completion/completions/kac").read_text() == SCRIPTS["bash"]
-    assert (share / "zsh/vendor-completions/_kac").read_text() == SCRIPTS["zsh"]
+    assert (share / "bash-completion/completions/kac").read_text() == script("bash")
+    assert (share / "zsh/vendor-completions/_kac").read_text() == script("zsh")
 
 
 DUCKDB = """

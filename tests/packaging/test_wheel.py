@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.completion_scripts import script
 from tests.support.installed import PACKAGES, ROOT, build_sdist, build_wheel, install, locked_wheels
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
@@ -63,9 +63,9 @@ def test_the_licence_goes_with_it(wheel: Path) -> None:
 def test_the_man_page_and_the_completions_go_with_it(bin_folder: Path) -> None:
     share = bin_folder.parent / "share"
     assert (share / "man/man1/kac.1").read_bytes() == (ROOT / "docs/kac.1").read_bytes()
-    assert (share / "bash-completion/completions/kac").read_text() == SCRIPTS["bash"]
-    assert (share / "zsh/site-functions/_kac").read_text() == SCRIPTS["zsh"]
-    assert (share / "fish/vendor_completions.d/kac.fish").read_text() == SCRIPTS["fish"]
+    assert (share / "bash-completion/completions/kac").read_text() == script("bash")
+    assert (share / "zsh/site-functions/_kac").read_text() == script("zsh")
+    assert (share / "fish/vendor_completions.d/kac.fish").read_text() == script("fish")
 
 
 def test_it_knows_the_commit_that_it_was_built_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

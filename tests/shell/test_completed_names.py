@@ -13,7 +13,7 @@ from typing import Self
 
 import pytest
 
-from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.completion_scripts import script
 from tests.support.children import Child
 from tests.support.terminal import Terminal
 
@@ -113,7 +113,7 @@ class Shell:
         program.chmod(0o755)
         for name in ("asked", "answered"):
             os.mkfifo(where / name)
-        (self.work / f"kac.{shell}").write_text(SCRIPTS[shell], encoding="utf-8")
+        (self.work / f"kac.{shell}").write_text(script(shell), encoding="utf-8")
         environment = {
             "PATH": f"{where / 'bin'}:/usr/bin:/bin",
             "HOME": str(where),
@@ -215,7 +215,7 @@ def test_a_pipe_and_a_context_before_it_do_not_confuse(shell: Shell) -> None:
 def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
     """As packages install it; the first TAB completes."""
     (tmp_path / "functions").mkdir()
-    (tmp_path / "functions" / "_kac").write_text(SCRIPTS["zsh"])
+    (tmp_path / "functions" / "_kac").write_text(script("zsh"))
     setup = "PS1='rea''dy>'; fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u -D"
     with Shell("zsh", tmp_path, setup).running() as shell:
         for name in HOSTILE[:3]:

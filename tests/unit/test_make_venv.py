@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bundle.__main__ import first_ours
 from tests.support.patience import PATIENCE
 
 SCRIPT = Path(__file__).resolve().parents[2] / "requirements" / "make_venv.py"
@@ -61,3 +62,9 @@ def test_a_lock_that_cannot_be_had_leaves_no_environment_that_looks_ready(tmp_pa
             f"making a virtual environment in {tmp_path / 'venv'}",
             "pip installs the packages of lock.txt: a minute or so",
         ]
+
+
+def test_a_bundle_begins_with_the_architecture_of_this_host() -> None:
+    assert first_ours("aarch64") == ["aarch64", "x86_64"]
+    assert first_ours("x86_64") == ["x86_64", "aarch64"]
+    assert first_ours("riscv64") == ["aarch64", "x86_64"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from console.cli.main import COMMANDS
 from console.cli.manual.completion import FILES, Kind, _entity, candidates, names
-from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.completion_scripts import SCRIPTS, script
 from console.cli.manual.pages import commands, help_of, page
 from console.model.entity_types import ENTITY_TYPES, EntityType
 from console.present.text import is_harmless
@@ -148,3 +148,13 @@ def test_keys_are_of_the_entity_that_is_named(type_: EntityType) -> None:
     assert _entity(["configs", f"--{word}=1", "--add-config"], "configs") == (word, "1")
     typed = ["configs", "--entity-type", type_.kafka_type, "--entity-name", "1", "--add-config"]
     assert _entity(typed, "configs") == (word, "1")
+
+
+def test_bash_completes_the_first_word_without_a_start_of_python() -> None:
+    """The same names as kac itself gives; `kac` is not called."""
+    asked = script("bash") + "\nkac() { echo called >&2; return 1; }\n"
+    asked += 'COMP_WORDS=(kac "$1"); COMP_CWORD=1; COMP_LINE="kac $1"; COMP_POINT=${#COMP_LINE}; _kac kac "$1" kac\n'
+    asked += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", asked, "-", "to"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["topics", "tokens"]
+    assert done.stderr == ""

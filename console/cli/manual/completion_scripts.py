@@ -12,9 +12,16 @@ BASH = """\
 _kac() {
     local each
     COMPREPLY=()
+    if [[ $COMP_CWORD -eq 1 && $2 != -* ]]; then
+        COMPREPLY=($(compgen -W "COMMANDS" -- "$2"))
+        return
+    fi
+    # While a busy host or a far cluster takes its time: there is an answer coming.
+    [[ -t 2 && $COMP_POINT -eq ${#COMP_LINE} ]] && printf '.\\b' >&2
     while IFS= read -r each; do
         COMPREPLY+=("$each")
     done < <(kac __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
+    [[ -t 2 && $COMP_POINT -eq ${#COMP_LINE} ]] && printf ' \\b' >&2
     if [[ ${COMPREPLY[0]-} == :files ]]; then
         COMPREPLY=()
         compopt -o default
@@ -86,7 +93,14 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def script(shell: str) -> str:
+    """Return a shell's script, with the names of the commands, for which no Python is started then."""
+    from console.cli.main import COMMANDS
+
+    return SCRIPTS[shell].replace("COMMANDS", " ".join(command.name for command in COMMANDS if command.help))
+
+
 def run_completion(options: argparse.Namespace) -> int:
     """Print the shell's script; return 0."""
-    put(SCRIPTS[options.shell])
+    put(script(options.shell))
     return 0

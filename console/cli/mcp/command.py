@@ -40,7 +40,7 @@ def mcp_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(options: argparse.Namespace) -> int:
-    """Serve an agent until standard input ends.
+    """Serve an agent until standard input ends, or nobody reads what is answered.
 
     Returns:
         The exit code: 0 served, 1 the package is missing, 2 no context, or standard input is a terminal.
@@ -74,8 +74,21 @@ def run_mcp(options: argparse.Namespace) -> int:
         proposals = Proposals(queries, options.plans and options.plans.absolute(), connection_of(options, context))
         event_loop.run(serve(Offer(queries, proposals)))
         return DONE
+    except (OSError, BaseExceptionGroup) as error:
+        if not client_has_gone(error):
+            raise
+        # What is buffered for it would fail once more at the interpreter's exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     finally:
         client.close()
+
+
+def client_has_gone(error: BaseException) -> bool:
+    """Return whether an error says only that nobody reads the answers any more."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(client_has_gone, error.exceptions))
+    return isinstance(error, BrokenPipeError | ConnectionResetError)
 
 
 def reading_client(context: Context) -> AdminClient:

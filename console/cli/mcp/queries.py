@@ -25,6 +25,7 @@ from console.language.verbs.listing import List
 from console.language.verbs.show import Show
 from console.model.config import ConfigResource, broker_resource
 from console.model.numbers import Data
+from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from console.triage.events import Event
 
 FRONT_END = "mcp"
+NEWEST_WITHIN = 20.0
+"""Seconds for the times of a topic's newest records; those that were not read by then are null."""
 
 
 class Answered(NamedTuple):
@@ -144,6 +147,63 @@ class Queries:
         unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
+    async def offsets(self, topic: str, at: str | None) -> Answered:
+        """Return the offsets of a topic's partitions, and when the newest record of each was written; no contents.
+
+        Args:
+            at: also the first offset at or after then, as ``2h`` or ``2026-11-20T14:05``.
+        """
+        from console.admin import partitions
+        from console.admin.record_times import record_times
+        from console.model.time_lag import Spot
+        from console.plan.amounts import moment
+
+        try:
+            then = None if at is None else moment(at, datetime.now(UTC))
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        session = self.session()
+        await session.read_cluster()
+        self.pin(session.snapshot.cluster.cluster_id)
+        await session.read_topics([topic])
+        known = session.snapshot.topics.get(topic)
+        if known is None:
+            raise CommandError(f"there is no topic '{clean(topic, 200)}'", "the tool list has their names")
+        places = [(topic, each.number) for each in known.partitions]
+        ranges, failures = await self.client.run(partitions.log_ranges, places)
+        newest = [Spot(*place, found.end - 1) for place, found in ranges.items() if found.end > found.start]
+        times = await self.client.run(record_times, newest, session.snapshot.topics, NEWEST_WITHIN)
+        written = {(spot.topic, spot.partition): _time(each.timestamp) for spot, each in times.items()}
+        first: Mapping[tuple[str, int], int] = {}
+        if then is not None:
+            first, more = await self.client.run(
+                partitions.list_offsets, dict.fromkeys(places, int(then.timestamp() * 1000))
+            )
+            failures = [*failures, *more]
+        rows: list[Data] = []
+        for place in places:
+            found = ranges.get(place)
+            row: dict[str, Data] = {"partition": place[1], "newest": written.get(place)}
+            row |= {} if found is None else {"start": found.start, "end": found.end, "offsets": found.end - found.start}
+            # Behind the last record there is none at or after a time.
+            row |= {} if then is None else {"at": None if first.get(place, -1) < 0 else first[place]}
+            rows.append(row)
+        last = max((each for each in written.values() if each is not None), default=None)
+        return Answered({"topic": topic, "newest": last, "partitions": rows}, tuple(str(each) for each in failures))
+
+    async def moves(self) -> Answered:
+        """Return the partitions that are moving between brokers now."""
+        from console.present.moves import MOVES, running_rows
+        from console.session.snapshot_reader import read_reassignments
+
+        session = self.session()
+        await session.read_cluster()
+        self.pin(session.snapshot.cluster.cluster_id)
+        await session.keep(read_reassignments(self.client))
+        await session.read_log_dirs()
+        failures = [str(each.failure) for each in session.snapshot.failures if each.part == "reassignments"]
+        return Answered({"moves": [MOVES.data(each) for each in running_rows(session.snapshot, ())]}, tuple(failures))
+
     async def history(self, entity: str | None, text: str, since: str | None, until: str | None) -> Answered:
         """Return what was changed from this host, by its journal, the latest first.
 
@@ -203,6 +263,12 @@ class Queries:
         return Answered(to_data(table), (*table.notes, *unread))
 
 
+def _time(milliseconds: int) -> str | None:
+    if milliseconds < 0:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
     """Return the one query of a text.
 
@@ -213,7 +279,8 @@ def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
     if len(found) == 1 and isinstance(only := found[0], kind):
         return only
     hint = "give the names and filters alone; a name with blanks or ; stands in quotes"
-    raise CommandError("one question at a time: this reads as another command, or several", hint)
+    asked = clean(text, 200)
+    raise CommandError(f"one question at a time: '{asked}' reads as another command, or several", hint)
 
 
 def named_entity(text: str) -> Entity:

@@ -105,6 +105,13 @@ class EventsArguments(Watching):
     seconds: float = Field(20.0, ge=1, le=120, strict=False, description="how long to watch")
 
 
+class OffsetsArguments(Arguments):
+    """Of `offsets`."""
+
+    topic: Text = Field(description="the name of a topic")
+    at: Text | None = Field(None, description="also the first offset at or after then: 2h (ago), 2026-11-20T14:05")
+
+
 class HistoryArguments(Arguments):
     """Of `history`."""
 
@@ -223,6 +230,21 @@ TOOLS = (
         EventsArguments,
         lambda offer, given: offer.queries.events(given.seconds),
         "watch for a shorter time, or ask for more rows",
+    ),
+    AgentTool(
+        "offsets",
+        "Offsets of a topic, and its newest records' times",
+        "Of each partition of a topic the first and the end offset, when its newest record was written, and the first "
+        "offset at or after a time. Contents of records are never given.",
+        OffsetsArguments,
+        lambda offer, given: offer.queries.offsets(given.topic, given.at),
+    ),
+    AgentTool(
+        "moves",
+        "What moves now",
+        "The partitions that are being moved between brokers now, with what is copied, as the pane Moves.",
+        Arguments,
+        lambda offer, _given: offer.queries.moves(),
     ),
     AgentTool(
         "history",

@@ -1,0 +1,112 @@
+"""``kac contexts``: lists the contexts found, and writes a new one into kac's own file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from console.cli.opening import DONE, FAILED, USAGE, listing
+from console.terminal import complain, put, say, stdout, width_of
+
+SASL = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+EXAMPLES = """\
+examples:
+  kac contexts                                                      those found, and where
+  kac contexts add prod -b broker1:9092,broker2:9092 --read-only
+  kac contexts add prod -b broker1:9093 --security-protocol SASL_SSL --sasl-mechanism SCRAM-SHA-512 --username ops
+  kac contexts add stage --command-config client.properties
+"""
+
+
+def contexts_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac contexts``."""
+    parser.set_defaults(run=run_contexts)
+    parser.epilog = EXAMPLES
+    parser.add_argument("what", nargs="?", choices=("list", "add"), default="list", help="add writes a new one")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of add: its name")
+    login = parser.add_argument_group("of add: how to log in; a password is asked for, hidden")
+    login.add_argument("--security-protocol", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), help="which")
+    login.add_argument("--sasl-mechanism", choices=SASL, type=str.upper, help="which")
+    login.add_argument("--username", metavar="NAME", help="as whom")
+    login.add_argument("--confirm", action="store_true", help="have the name typed before a change is sent")
+
+
+def run_contexts(options: argparse.Namespace) -> int:
+    """List the contexts, or write a new one.
+
+    Returns:
+        The exit code: 0 done; 1 it could not be written; 2 it is not to be written so, or files name contexts and none of
+        them can be used.
+    """
+    from console.contexts import load
+
+    if options.what == "add":
+        return _add(options)
+    contexts = load(os.environ, Path.home())
+    put(f"{listing(contexts, width_of(stdout()))}\n")
+    return USAGE if not contexts.contexts and (contexts.broken or contexts.problems) else DONE
+
+
+def _add(options: argparse.Namespace) -> int:
+    from console.contexts.adding import add_context
+    from console.contexts.context import ContextError, Surroundings
+    from console.contexts.own_file import own_path
+
+    if options.name is None:
+        complain("how is it called? kac contexts add NAME -b HOST:PORT")
+        return USAGE
+    try:
+        entries = _entries(options)
+        if entries is None:
+            return USAGE
+        surroundings = Surroundings(os.environ, Path.home(), Path.cwd())
+        add_context(options.name, entries, surroundings)
+    except ContextError as error:
+        complain(str(error))
+        return USAGE
+    except OSError as error:
+        complain(f"{error.filename or own_path(surroundings)}: it can't be written: {error.strerror or error}")
+        return FAILED
+    say(f"{surroundings.shown(own_path(surroundings))} has it now: kac -c {options.name}")
+    return DONE
+
+
+def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
+    """Return the keys of a context, asking for what is missing; None after a line said what that is."""
+    found: dict[str, str | bool] = {}
+    given = vars(options)
+    can_ask = sys.stdin is not None and sys.stdin.isatty()
+    bootstrap = given.get("bootstrap_server")
+    if (file := given.get("command_config")) is not None:
+        found["properties"] = str(Path(file).absolute())
+    elif bootstrap is None and can_ask:
+        bootstrap = input("brokers (HOST:PORT,HOST:PORT): ").strip()
+    if bootstrap:
+        found["bootstrap.servers"] = bootstrap
+    elif file is None:
+        complain("which brokers? kac contexts add NAME -b HOST:PORT, or --command-config FILE")
+        return None
+    if options.security_protocol is not None:
+        found["security.protocol"] = options.security_protocol
+    if options.sasl_mechanism is not None:
+        found["sasl.mechanism"] = options.sasl_mechanism
+    if options.username is not None:
+        if options.sasl_mechanism is None:
+            complain(f"--username needs --sasl-mechanism: {', '.join(SASL)}")
+            return None
+        if not can_ask:
+            complain(
+                "no terminal to ask for the password on: put it into a file, and name that by --command-config"
+            )
+            return None
+        from getpass import getpass
+
+        from console.contexts.adding import login
+
+        found["sasl.jaas.config"] = login(options.sasl_mechanism, options.username, getpass("password (hidden): "))
+    if (via := given.get("via")) is not None:
+        found["via"] = via
+    found |= {each: True for each in ("read_only", "confirm") if given.get(each)}
+    return found

@@ -1,0 +1,66 @@
+"""A new context in our own file: behind what stands there, which stays as it is. It may hold a password, so the file is
+its owner's alone."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+
+from console.contexts.context import BrokenContext, ContextError, Surroundings
+from console.contexts.own_file import own_path, own_text
+from console.safe_files import PRIVATE, read_text, write_whole
+
+_MODULES = {"PLAIN": "plain.PlainLoginModule"}
+_SCRAM = "scram.ScramLoginModule"
+_LARGEST = 1 << 20
+
+
+def login(mechanism: str, user: str, password: str) -> str:
+    """Return the JAAS text of a login by name and password."""
+    module = f"org.apache.kafka.common.security.{_MODULES.get(mechanism, _SCRAM)}"
+    return f"{module} required username={_quoted(user)} password={_quoted(password)};"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str:
+    """Return the file's text with a table for the context at its end."""
+    lines = [f"[contexts.{_toml(name)}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in entries.items())]
+    before = f"{text.rstrip()}\n\n" if text.strip() else ""
+    return before + "\n".join(lines) + "\n"
+
+
+def _toml(value: str | bool) -> str:
+    """Return a value as TOML has it: its basic strings are JSON's, where nothing is invisible."""
+    if isinstance(value, str) and not value.isprintable():
+        raise ContextError(f"{value!r}: it has control characters")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:
+    """Write a context into our own file, which is made where there is none.
+
+    Args:
+        entries: its keys, ours and Java's.
+
+    Raises:
+        ContextError: there is one of this name, what would be written can't be used, or others may read the file.
+        OSError: it can't be written.
+    """
+    path = own_path(surroundings)
+    before = read_text(path, _LARGEST) if path.exists() else ""
+    known = own_text(before, path, surroundings).found.items
+    if any(each.name == name for each in known):
+        raise ContextError(f"{path}: there is a context {name} already; change it there")
+    after = with_context(before, name, entries)
+    for each in own_text(after, path, surroundings).found.items:
+        if each.name == name and isinstance(each, BrokenContext):
+            raise ContextError(each.problem)
+    if before and "sasl.jaas.config" in entries and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ContextError(f"{path}: others may read it, and a password would stand in it: chmod 600 {path}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(path, after, PRIVATE)
