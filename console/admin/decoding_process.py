@@ -16,7 +16,7 @@ from functools import cache, partial
 import msgspec
 
 from console.model.schemas import Allowance, NotDecoded, SchemaText
-from console.wire.decoding import LARGEST_MADE, Answer, Decode, Load, Refused, Request
+from console.wire.decoding import LARGEST_MADE, Answer, Decode, Load, Made, Refused, Request
 
 SECONDS = 2.0
 """For one payload."""

@@ -37,8 +37,8 @@ def run_contexts(options: argparse.Namespace) -> int:
     """List the contexts, or write a new one.
 
     Returns:
-        The exit code: 0 done; 1 it could not be written; 2 it is not to be written so, or files name contexts and none of
-        them can be used.
+        The exit code: 0 done; 1 it could not be written; 2 it is not to be written so, or files name contexts and none
+        of them can be used.
     """
     from console.contexts import load
 
