@@ -210,7 +210,7 @@ class SchemaRegistry:
         return await _made(SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: SchemaKey) -> list[_Subject]:
-        """Return the subjects that a schema is registered under, with its version there, as far as the registry says."""
+        """Return the subjects that a schema has, with its version there, as far as the registry says."""
         if key.guid:
             return []
         try:
