@@ -25,7 +25,7 @@ LOAD_SECONDS = 8.0
 _START_SECONDS = 30.0
 """Until the process says that it runs: a host that swaps is slow."""
 _GLANCE = 0.1
-"""Seconds after which it is looked whether somebody still waits."""
+"""Seconds after which it is checked whether the look goes on."""
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from console.wire.decoding import serve; serve()"
 
 
@@ -153,7 +153,7 @@ def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowanc
     """Return the next answer.
 
     Raises:
-        TimeoutError: there is none until then, or nobody waits for it any more.
+        TimeoutError: the process sends no answer until then, or the look was ended.
         EOFError, OSError, DecodeError: the process has ended, or sends something else.
     """
     assert process.stdout is not None

@@ -17,7 +17,7 @@ from console.model.schemas import Allowance, Schema, SchemaKey
 WAITS = 6.0
 """Seconds that a filter waits for schemas, of the 10 that a read may take."""
 _GLANCE = 0.1
-"""Seconds after which a thread looks whether somebody still waits for it."""
+"""Seconds after which a thread checks whether the look goes on."""
 MOST_ASKED = 50
 """Schemas that are asked for of one answer."""
 

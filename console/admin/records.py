@@ -509,7 +509,7 @@ class BackwardScan(Scan):
 
 
 class Budget:
-    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, another in words, or
+    """What one answer may take. stopped: which limit ended it: ``records``, ``bytes``, ``time``, another as a text, or
     ``""``."""
 
     def __init__(self, deadline: float, clock: Callable[[], float]) -> None:

@@ -210,7 +210,7 @@ class SchemaRegistry:
         return await _made(SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: SchemaKey) -> list[_Subject]:
-        """Return the subjects that a schema is registered under, with its version there, as far as it is told."""
+        """Return the subjects that a schema has, with its version there, as far as the registry says."""
         if key.guid:
             return []
         try:
@@ -219,7 +219,7 @@ class SchemaRegistry:
             return []
 
     async def _by_apicurios_id(self, key: SchemaKey) -> Schema:
-        """Return a schema by an id of Apicurio's own, which is none of Confluent's API: it may be another's there.
+        """Return a schema by an id of Apicurio's own: by Confluent's API it may be another schema's.
 
         Raises:
             NotDecoded: the registry is not Apicurio's, or has none.

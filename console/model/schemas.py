@@ -106,7 +106,7 @@ def _last(headers: tuple[Header, ...], name: bytes) -> bytes:
 
 
 def _number(data: bytes) -> int:
-    """Return an id, 0 for what is none."""
+    """Return an id, 0 for what can be no id."""
     return max(0, int.from_bytes(data, "big", signed=True))
 
 
@@ -118,7 +118,7 @@ def dashed(guid: str) -> str:
 class Allowance:
     """What the records of one answer may still take while they are decoded: values, bytes of JSON, seconds.
 
-    ended: whether nobody waits for the answer any more.
+    ended: whether the look was ended.
     """
 
     def __init__(self) -> None:

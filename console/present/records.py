@@ -315,7 +315,8 @@ def decoding_notes(read: RecordsRead) -> list[str]:
         more = f" and {plural(len(records) - 1, 'more record')}" if len(records) > 1 else ""
         made.append(f"{where}{more}: {text}")
     if len(found) > MOST_REASONS:
-        made.append(f"{len(found) - MOST_REASONS} more reasons why records are not decoded: --output json has all")
+        more = plural(len(found) - MOST_REASONS, "more reason")
+        made.append(f"{more} why records are not decoded: --output json has all")
     return made
 
 

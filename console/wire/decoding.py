@@ -1,8 +1,8 @@
 """The process that decodes payloads by schemas: requests on its standard input, an answer to each on its output.
 
-Both are by Msgpack, with four bytes of their size before them. Whoever sent the payloads and the schemas is not
-trusted: they may take all memory, or time without end in which the interpreter hears nothing. So the process sets its
-own limits, and is ended by the one that waits for it (`console.admin.decoding_process`).
+Both are by Msgpack, with four bytes of their size before them. Payloads and schemas are not trusted: they may take
+all memory, or time without end in which the interpreter hears nothing. So the process sets its own limits, and the one
+that waits for it ends it (`console.admin.decoding_process`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MEMORY = 1 << 30
 """Bytes of addresses that the process may have."""
 _PROCESSOR_SECONDS = 10
-"""For one request: the end where nobody is left to end the process."""
+"""For one request: the end where no other process is left to end this one."""
 LARGEST_MADE = 16 << 20
 """Bytes of JSON that are made of one payload."""
 _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20

@@ -574,6 +574,17 @@ async def test_what_failed_is_asked_for_again_after_a_while_and_little_is_kept()
         assert LARGEST_ANSWER <= 4 << 20
 
 
+async def test_which_schema_is_the_newest_is_asked_again_after_a_while() -> None:
+    with registry() as running:
+        now, key = 0.0, SchemaKey(subject="s")
+        client = SchemaRegistry(running.settings, clock=lambda: now)
+        for place, version in enumerate((1, 1, 3)):
+            now = 20.0 * place
+            running.register("s", json.dumps({"type": "fixed", "name": f"F{place}", "size": 1}) if place else '"int"')
+            await client.look_up([key])
+            assert str(client.known(key)).startswith(f"s version {version},")
+
+
 async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.admin.schema_registry.MOST_KEPT", 2)
     with registry() as running:
