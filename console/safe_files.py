@@ -196,7 +196,7 @@ def require_own(path: Path) -> None:
         except FileNotFoundError:
             return
         if not _trusted(found):
-            raise UntrustedPath(at, f"{at} belongs to another user: make it yours, or use a copy of yours")
+            raise UntrustedPath(at, f"{at} belongs to another user; make it yours, or use a copy of yours")
         is_link = stat.S_ISLNK(found.st_mode)
         if not is_link and _may_be_written(at, found):
             raise UntrustedPath(at, f"others may write {at}; chmod go-w {shlex.quote(str(at))}")

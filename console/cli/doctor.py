@@ -129,7 +129,8 @@ def _state(environ: Mapping[str, str]) -> Check:
     try:
         require_own(there)
     except OSError as error:
-        return Check("state", Health.NOTE, str(folder), str(error.strerror))
+        what, _, remedy = str(error.strerror).partition("; ")
+        return Check("state", Health.NOTE, what, remedy)
     free = shutil.disk_usage(there).free
     if free < LEAST_ROOM:
         return Check("state", Health.NOTE, f"{folder}: {free >> 20} MB free", "free some: the journal is written first")

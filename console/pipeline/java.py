@@ -198,8 +198,11 @@ def own_folder(folder: Path) -> Path:
     """
     private_folder(folder)
     if folder.is_symlink():
-        raise UntrustedPath(folder, "it is a link")
-    require_own(folder)
+        raise UntrustedPath(folder, "it is a link, or another user may write where it is")
+    try:
+        require_own(folder)
+    except UntrustedPath as error:
+        raise UntrustedPath(folder, f"another user may write where it is: {error.strerror}") from None
     return folder
 
 
@@ -264,9 +267,9 @@ def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: 
     if given:
         where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
     else:
-        maven = is_found("mvn", environ)
+        maven = along_path("mvn", environ) if is_found("mvn", environ) else None
         where = "by Maven" if maven else "by Spark's Ivy"
-        said = _by_maven(jars, folder) if maven else ""
+        said = _by_maven(maven, jars, folder) if maven else ""
         if not maven or _missing(jars, folder):
             where, said = "by Spark's Ivy", _by_ivy(java, jars, folder) or said
     if missing := _missing(jars, folder):
@@ -296,11 +299,11 @@ def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
     return said
 
 
-def _by_maven(jars: Iterable[Jar], folder: Path) -> str:
+def _by_maven(maven: Path, jars: Iterable[Jar], folder: Path) -> str:
     pom = folder / "pom.xml"
     pom.write_text(pom_of((f"{each.group}:{each.name}:{each.version}" for each in jars), alone=True))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", "-Dmdep.overWriteReleases=true"]
-    return _fetched(of_user(["mvn", "-q", "-B", "-f", str(pom), *goal], folder=folder))
+    return _fetched(of_user([str(maven), "-q", "-B", "-f", str(pom), *goal], folder=folder))
 
 
 def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -342,29 +343,28 @@ def test_a_sticky_folder_is_no_danger_to_what_is_ones_own(tmp_path: Path) -> Non
 
 @root
 @pytest.mark.parametrize(("group", "accepted"), [("daemon", True), ("users", False)])
-def test_a_private_group_may_write_and_another_may_not(tmp_path: Path, group: str, accepted: bool) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    shutil.chown(folder, "daemon", group)
-    folder.chmod(0o770)
-    for above in (tmp_path, *tmp_path.parents):
-        if above.stat().st_mode & 0o5 != 0o5:
-            above.chmod(0o755)
-    code = f"from pathlib import Path\nfrom console.safe_files import require_own\nrequire_own(Path({str(folder)!r}))"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    pythons = ("/usr/bin/python3", sys.executable)
-    able = next((each for each in pythons if _runs_as_daemon(each)), None)
+def test_a_private_group_may_write_and_another_may_not(group: str, accepted: bool) -> None:
+    able = next((each for each in ("/usr/bin/python3", sys.executable) if _runs_as_daemon(each)), None)
     if able is None:
         pytest.skip("no Python here that another user may run")
-    done = subprocess.run(
-        [able, "-c", code],
-        user="daemon",
-        group="daemon",
-        extra_groups=[],
-        env=environ,
-        capture_output=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name, "folder")
+        folder.mkdir()
+        shutil.chown(folder, "daemon", group)
+        folder.chmod(0o770)
+        code = (
+            f"from pathlib import Path\nfrom console.safe_files import require_own\nrequire_own(Path({str(folder)!r}))"
+        )
+        done = subprocess.run(
+            [able, "-c", code],
+            user="daemon",
+            group="daemon",
+            extra_groups=[],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
     assert (done.returncode == 0) is accepted, done.stderr
 
 
