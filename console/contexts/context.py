@@ -181,13 +181,13 @@ def check_schemes(text: str, protocol: str) -> None:
     """
     for part in text.split(","):
         match = _SCHEME.match(part)
-        words = set(re.split(r"[._+-]", match[1].upper())) if match else set()
-        tls = bool(words & _TLS_WORDS)
-        if match is None or not words & {*_TLS_WORDS, "PLAINTEXT", "SASL"}:
+        said = set(re.split(r"[._+-]", match[1].upper())) if match else set()
+        tls = bool(said & _TLS_WORDS)
+        if match is None or not said & {*_TLS_WORDS, "PLAINTEXT", "SASL"}:
             continue
-        if tls != protocol.endswith("SSL") and (tls or "PLAINTEXT" in words):
+        if tls != protocol.endswith("SSL") and (tls or "PLAINTEXT" in said):
             what = "says TLS" if tls else "says no TLS"
-        elif "SASL" in words and not protocol.startswith("SASL_"):
+        elif "SASL" in said and not protocol.startswith("SASL_"):
             what = "says that clients log in"
         else:
             continue

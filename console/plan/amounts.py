@@ -260,7 +260,7 @@ def parse_amount(text: str, unit: Unit) -> int:
 
 
 def utc_time(milliseconds: int) -> str:
-    """Return Unix milliseconds as a time in UTC, to the second; in words where it is no time of the calendar."""
+    """Return Unix milliseconds as a time in UTC, to the second; ``unknown`` for a negative number."""
     at = time_of(milliseconds)
     if at is not None:
         return at.isoformat(timespec="seconds")
