@@ -6,16 +6,17 @@ import itertools
 import os
 import select
 import subprocess
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 
 import msgspec
 
 from console.model.schemas import Allowance, NotDecoded, SchemaText
+from console.programs import python, started
 from console.wire.decoding import LARGEST_MADE, Answer, Decode, Load, Made, Refused, Request
 
 SECONDS = 2.0
@@ -26,7 +27,7 @@ _START_SECONDS = 30.0
 """Until the process says that it runs: a host that swaps is slow."""
 _GLANCE = 0.1
 """Seconds after which it is checked whether the look goes on."""
-_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from console.wire.decoding import serve; serve()"
+_CHILD = "from console.wire.decoding import serve; serve()"
 
 
 @cache
@@ -121,8 +122,8 @@ class DecodingProcess:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 our own interpreter; payloads go by its input
-        [sys.executable, "-I", "-c", _CHILD, *(each for each in sys.path if each)],
+    return started(
+        python("-c", _CHILD, folder=Path("/")),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
