@@ -13,6 +13,7 @@ from console.answers.plan_results import NOT_READ_AGAIN
 from console.cli.main import run
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Fail, Fault
 from console.embedded.partition_log import PartitionLog
 from console.embedded.spec import ClusterSpec
 from console.files.plan_file import write_plan
@@ -24,7 +25,7 @@ from console.model.secret import Secret
 from console.plan.conflicts import conflicts
 from console.plan.current_state import current_state
 from console.plan.edit_json import holds_secret
-from console.plan.edits import Edit
+from console.plan.edits import Edit, MoveReplicas
 from console.plan.kinds.registry import KINDS
 from console.plan.staged import UNREAD, Described, Staged
 from console.session.read_again import read_again
@@ -125,3 +126,22 @@ def test_a_plan_that_was_kept_is_as_it_was(
     assert "changed since the plan was made" not in said
     assert NOT_READ_AGAIN not in said
     assert "and there is no terminal; write --yes" in said, said
+
+
+def test_what_can_not_be_read_is_said_to_be_unknown(
+    cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The moves are listed no more: nothing says that one began, nor that none did."""
+    file = tmp_path / "plan"
+    file.write_text(asyncio.run(_kept(EDITS[MoveReplicas][0], cluster)))
+    refused = Fault(Fail(31, "Cluster authorization failed."), api="list_partition_reassignments")
+    cluster.call(lambda one: one.faults.add(refused))
+    try:
+        code = run(["apply", "-b", cluster.bootstrap, "--no-journal", "-f", str(file), "--yes"])
+    finally:
+        cluster.call(lambda one: one.faults.clear())
+    told = capsys.readouterr()
+    assert code == 1
+    assert f"left out, {NOT_READ_AGAIN}: move of orders/0: all of it; --force goes over it" in told.err
+    assert "changed since" not in told.out + told.err
+    assert "nothing was sent" in told.err

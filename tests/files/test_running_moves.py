@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.admin.client import AdminClient
+from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import new_topic, start_move
@@ -24,8 +27,11 @@ from console.model.cluster import Broker, ClusterInfo, Partition, Reassignment, 
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.snapshot import Snapshot
 from console.pipeline.collect import observation
+from console.plan.edits import UnsetConfig
 from console.plan.stale_throttles import ADDED, LISTS, LOG_DIRS_RATE, RATES, owned_by_moves, stale_throttles
-from tests.embedded.apply_fronts import Kac, commands_on
+from console.session.lake_staging import Wish, Wished, stage_wishes
+from console.session.session import Session
+from tests.embedded.apply_fronts import Kac, commands_on, settings_of
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 BROKERS = (1, 2, 3)
@@ -205,3 +211,22 @@ def test_a_move_keeps_what_the_context_means(
     assert text.count(RATES[0]) == 1
     assert RATES[1] not in text
     assert LOG_DIRS_RATE not in text
+
+
+def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
+    """What a lake or another cluster has for a rate is no reason to let copies take the whole network."""
+    cluster.call(_move)
+    settings = settings_of(cluster)
+
+    async def staged() -> Wished:
+        client = AdminClient(settings)
+        client.start()
+        try:
+            session = Session(client, Context("here", "test", settings, journal=False))
+            return await stage_wishes(session, [Wish(UnsetConfig(broker_resource(1), RATES[0]))])
+        finally:
+            client.close()
+
+    wished = asyncio.run(staged())
+    assert wished.report is None
+    assert wished.notes == (f"{RATES[0]} of broker 1 belongs to the running move of orders/0",)
