@@ -24,7 +24,7 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
-from console.plan.reconcile import ApplyReport
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.read_again import read_again
 from console.session.session import Session
 from tests.support.applied import apply_plan
@@ -39,6 +39,7 @@ PLACES: tuple[tuple[ConfigResource, str, tuple[str, ...]], ...] = (
     (broker_resource(1), "log.cleaner.threads", ("1", "2", "3")),
     (broker_resource(2), "log.cleaner.threads", ("1", "2", "3")),
 )
+ACCEPTED = frozenset(f"topic-deleted={name}" for name in TOPICS)
 DESCRIBES = {"configs": "describe_configs", "quotas": "describe_client_quotas", "topics": "metadata"}
 
 
@@ -84,8 +85,7 @@ def _named(slot: Slot) -> bytes:
     target = slot.target
     if isinstance(target, ConfigResource) and target.type != TOPIC:
         return bytes([target.type, len(target.name) + 1]) + target.name.encode()
-    name = target if isinstance(target, str) else getattr(target, "name", None) or target[0].name  # type: ignore[union-attr]
-    return str(name).encode()
+    return str(target.name_of("user") if isinstance(target, QuotaEntity) else getattr(target, "name", target)).encode()
 
 
 def _slots(change: Change) -> list[Slot]:
@@ -201,7 +201,7 @@ async def one_round(cluster: EmbeddedCluster, client: AdminClient, number: int, 
     else:
         cluster.faults.add(Fault(Meanwhile(somebody), nth=rng.randint(1, 12), times=1))
     try:
-        report = await apply_plan(session)
+        report = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
     finally:
         cluster.faults.clear()
         stop()

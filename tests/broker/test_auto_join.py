@@ -1,0 +1,35 @@
+"""A voter that is removed and makes itself a voter again, on a real quorum whose controllers join by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.cli.main import run
+from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.quorum_cluster import QuorumCluster
+from tests.support.real_clusters import running
+
+pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[QuorumCluster]:
+    yield from running(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
+
+
+@pytest.mark.parametrize("by_controllers", [True, False])
+def test_a_voter_that_comes_back_by_itself_is_no_success(
+    cluster: QuorumCluster, capsys: pytest.CaptureFixture[str], by_controllers: bool
+) -> None:
+    where = ("--bootstrap-controller", cluster.bootstrap_controllers) if by_controllers else ("-b", cluster.bootstrap)
+    assert run(["run", *where, "-e", "remove voter 102; plan"]) == 3
+    knows = "controller.quorum.auto.join.enable is true on controller 102: it votes again within seconds"
+    said = capsys.readouterr().out
+    assert (knows in said) == by_controllers
+    assert "controller.quorum.auto.join.enable" in said
+    assert run(["run", *where, "-e", "remove voter 102; apply --yes --accept no-spare-voter"]) == 1
+    said = capsys.readouterr().out
+    assert "applied, and taken back since" in said
+    assert "takes it back" not in said
