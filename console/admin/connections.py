@@ -308,7 +308,7 @@ class Connections:
             del self._open[address]
             reason = connect_error(failed, address, self._settings)
             log.info("a session was not renewed: %s", reason.failure)
-            if is_impostor(failed):
+            if isinstance(reason, AuthenticationFailed) and is_impostor(failed):
                 self._access.refused = now, reason
 
 

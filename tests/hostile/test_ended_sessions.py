@@ -52,7 +52,7 @@ class Listener:
                 conversation.cut()
                 return
             answer = kio.SaslAuthenticateResponse(
-                error_code=ErrorCode(self.code if refused else 0),
+                error_code=ErrorCode(self.code or 0) if refused else ErrorCode.none,
                 error_message=self.said if refused else None,
                 auth_bytes=b"",
                 session_lifetime=SESSION,

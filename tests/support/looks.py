@@ -70,8 +70,8 @@ async def look_at_everything(bootstrap: str) -> None:
     """Run them all, one after the other. Some are refused: that is an answer."""
     for statement in COMMANDS:
         await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", statement])
-    for command, *arguments in ARGUMENTS:
-        await asyncio.to_thread(cli.run, [command, "-b", bootstrap, *arguments])
+    for command, *words in ARGUMENTS:
+        await asyncio.to_thread(cli.run, [command, "-b", bootstrap, *words])
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "console", "mcp", "-b", bootstrap], env=dict(os.environ)
     )
