@@ -259,6 +259,19 @@ class Topic(Struct, frozen=True):
         return sum(1 for p in self.partitions if p.leader < 0)
 
 
+def is_gone(before: Topic | None, now: Topic | None) -> bool:
+    """Return whether a topic is not there any more: by its id, since another one may have its name now. Brokers before
+    2.8 have no ids.
+
+    Args:
+        before: the topic; None: it was not there.
+        now: the topic that has its name now, None if no topic has it.
+    """
+    if before is None or now is None:
+        return before is not None
+    return bool(before.topic_id and now.topic_id) and before.topic_id != now.topic_id
+
+
 def partition_in(topic: Topic | None, number: int) -> Partition | None:
     """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
     if topic is None:

@@ -4,7 +4,7 @@ that stands still. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -138,13 +138,13 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
     return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]), still)
 
 
-def without_logs(before: ObservedLogs, kept: Mapping[str, object]) -> ObservedLogs:
+def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
     """Return the observations without those of topics that are gone.
 
     Args:
-        kept: the topics that exist, by name.
+        gone: their names, which other topics may have now.
     """
-    if all(topic in kept for topic, _ in before.logs):
+    if not any(topic in gone for topic, _ in before.logs):
         return before
-    logs = {place: known for place, known in before.logs.items() if place[0] in kept}
+    logs = {place: known for place, known in before.logs.items() if place[0] not in gone}
     return ObservedLogs(before.at, logs, before.jumps, before.falls, before.waiting & logs.keys())

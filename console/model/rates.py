@@ -7,7 +7,7 @@ compaction), and a size is of the compressed batches on disk. Pure.
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -132,6 +132,15 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
     for place, end in read.items():
         ends[place] = counted.after(ends.get(place), end)
     return replace(rates, ends=ends)
+
+
+def without_topics(rates: Rates, gone: Set[str]) -> Rates:
+    """Return the rates without what was counted of some topics. gone: their names, which others may have now."""
+
+    def left(known: Mapping[Place, Counter]) -> dict[Place, Counter]:
+        return {place: each for place, each in known.items() if place[0] not in gone}
+
+    return replace(rates, ends=left(rates.ends), sizes=left(rates.sizes))
 
 
 class _Counting:

@@ -29,6 +29,7 @@ from console.model.cluster import (
     TieredOffsets,
     Topic,
     TopicListing,
+    is_gone,
     settled,
 )
 from console.model.codes import GROUP, TOPIC
@@ -45,7 +46,7 @@ from console.model.quota import (
     QuotaFilter,
     QuotaValues,
 )
-from console.model.rates import NOT_POLLED, Rates, with_ends
+from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -312,6 +313,10 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
         topics = merged(snapshot.topics, listing.topics, gone)
+    # What was counted of a topic is nothing of another that has its name now.
+    former = {name for name, *both in differing(snapshot.topics, topics) if is_gone(*both)} - gone
+    if former:
+        snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
     without = [*map(topic_resource, gone)]
     configs, configs_at = merged(snapshot.configs, {}, without), merged(snapshot.configs_at, {}, without)
     read_at = _read_at(snapshot, "topics", at) if whole else snapshot.read_at

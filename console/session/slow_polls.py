@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
-from console.model.cluster import Topic, partition_in
+from console.model.cluster import Topic, is_gone, partition_in
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
@@ -226,8 +226,7 @@ class SlowPolls:
         """Keep the offsets of a read, for the rates and for triage."""
         self._session.rates.take_ends({place: each.end for place, each in logs.items()})
         known, topics = self.facts.logs, self._session.snapshot.topics
-        if any(after is None for _, _, after in differing(self._logs_of, topics)):
-            known = without_logs(known, topics)
+        known = without_logs(known, {name for name, *both in differing(self._logs_of, topics) if is_gone(*both)})
         self._logs_of = topics
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 

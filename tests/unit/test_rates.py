@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
+from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic, TopicListing, is_gone
 from console.model.disk_trend import DirSample, sampled, seconds_left
 from console.model.rates import (
     KNOWN_SHARE,
+    NOT_POLLED,
     SHORTEST,
     WINDOW,
     Counter,
@@ -25,6 +27,7 @@ from console.model.rates import (
     with_dirs,
     with_ends,
 )
+from console.model.snapshot import Snapshot, with_topics
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 gaps = st.lists(st.floats(SHORTEST, 60.0), min_size=1, max_size=20)
@@ -221,6 +224,24 @@ def test_topics_that_are_gone_are_forgotten() -> None:
     rates = with_dirs(rates, {"a": topic("a", 1)}, {1: held(("a", 0, 9))}, START)
     assert not with_dirs(rates, {}, {2: ()}, START).ends
     assert not with_dirs(rates, {}, {2: ()}, START).sizes
+
+
+@given(st.sampled_from([None, "a", "b"]), st.sampled_from([None, "a", "b"]), st.booleans())
+def test_what_was_counted_of_a_topic_is_nothing_of_another_of_its_name(
+    was: str | None, became: str | None, whole: bool
+) -> None:
+    """One that was deleted and created again with more records than before has no rate of what the other had."""
+    at, later = START, START + timedelta(seconds=20)
+    before = msgspec.structs.replace(topic("t", 1), topic_id=was)
+    snapshot = with_topics(Snapshot(), TopicListing({"t": before}), whole=whole, at=at)
+    snapshot = msgspec.structs.replace(snapshot, rates=with_ends(NOT_POLLED, [("t", 0)], {("t", 0): 500}, at))
+    now = msgspec.structs.replace(topic("t", 1), topic_id=became)
+    snapshot = with_topics(snapshot, TopicListing({"t": now}), whole=whole, at=later)
+    rates = with_ends(snapshot.rates, [("t", 0)], {("t", 0): 1_500}, later)
+    assert (rates.ends["t", 0].rate is None) == ({was, became} == {"a", "b"})
+    assert is_gone(before, now) == ({was, became} == {"a", "b"})
+    assert is_gone(before, None)
+    assert not is_gone(None, now)
 
 
 def test_a_disk_that_fills_has_a_time() -> None:
