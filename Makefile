@@ -49,7 +49,8 @@ SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --du
 test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
 	@echo '== fast tests; beside them the checks'
 	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
-	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
+	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; \
+	  failed=$$((fast ? fast : checked)); [ $$failed = 0 ] || echo 'core NOT RUN'; exit $$failed
 	@echo '== $(if $(ALL),what needs real brokers or is slow,the core on real brokers)'
 	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
 	@$(if $(ALL),$(BIN)/python -m tests.support.kafka_classes)

@@ -39,6 +39,8 @@ _BEFORE = _REAL.seen()
 if "PYTEST_XDIST_WORKER" not in os.environ:
     take_a_home()
 open_more_files()
+# A user's own group may write as Debian has it, and what others may write is not run: tests mean what they make.
+os.umask(0o022)
 
 _LAST = pytest.StashKey[LastTests]()
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")

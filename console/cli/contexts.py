@@ -97,9 +97,7 @@ def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
             complain(f"--username needs --sasl-mechanism: {', '.join(SASL)}")
             return None
         if not can_ask:
-            complain(
-                "no terminal to ask for the password on: put it into a file, and name that by --command-config"
-            )
+            complain("no terminal to ask for the password on: put it into a file, and name that by --command-config")
             return None
         from getpass import getpass
 

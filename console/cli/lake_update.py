@@ -293,11 +293,15 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     """
     from console.cli.lake_progress import shown
     from console.pipeline.demo import make
+    from console.pipeline.java import groups_of
     from console.pipeline.runs import Plan
+    from console.pipeline.spark_session import ready
 
     open_log_file()
     where = place(options)
     with shown() as progress:
+        # Before a day is made, and a former demo deleted, of which nothing could be shown.
+        ready(os.environ, groups_of(where, topics=False), progress.say)
         try:
             made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
             plan = Plan(made.lake, inputs_of(made.lake.where))

@@ -23,6 +23,7 @@ from console.pipeline.java import (
     Java,
     archive_of,
     candidates,
+    fetched_to_try,
     groups_of,
     jar_folder,
     jars_of,
@@ -58,7 +59,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
     javas = list(candidates(environ))
     yield from _java(javas)
-    yield from _jars(environ, lake)
+    yield from _jars(environ, lake, javas)
     yield from _archive(environ, javas)
     for name in ("pyspark", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)
@@ -91,8 +92,11 @@ def _java(javas: list[Java]) -> Iterator[Check]:
         yield Check("Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, which are tested")
 
 
-def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """Yield a check of the jars that the lake needs, and of others where they are in the cache."""
+def _jars(environ: Mapping[str, str], lake: str | None, javas: list[Java]) -> Iterator[Check]:
+    """Yield a check of the jars that the lake needs, and of others where they are in the cache. One that is missing is
+    fetched to try the way to it."""
+    java = next((each.program for each in javas if each.works), Path("java"))
+    why: str | None = None
     needed = groups_of(lake or "", topics=False)
     for group in Group:
         lacking, count = lacking_jars(environ, {group}), len(jars_of({group}))
@@ -101,8 +105,13 @@ def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
         if not lacking:
             yield Check(name, Health.OK, f"{there}; executors of a cluster need them too: spark-submit --jars")
         elif group in needed:
-            remedy = f"the next update fetches them; without a network: {FOLDER} names a folder with those of {TABLE}"
-            yield Check(name, Health.NOTE, there, remedy)
+            remedy = f"without a network: {FOLDER} names a folder with those of {TABLE}"
+            why = fetched_to_try(environ, lacking[0], java) if why is None else why
+            if why:
+                yield Check(name, Health.BAD, f"{there}; {why}", remedy)
+            else:
+                tried = f"{there}; {lacking[0].file} was fetched to try the way"
+                yield Check(name, Health.NOTE, tried, f"the next update fetches them; {remedy}")
 
 
 def _archive(environ: Mapping[str, str], javas: list[Java]) -> Iterator[Check]:

@@ -245,6 +245,16 @@ def spark_jars(
     return tuple(folder / each.file for each in jars_of(groups))
 
 
+def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
+    """Fetch one jar into a folder that is removed; return why that fails, ``""`` where there is a way to it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
+            _bring(environ, [jar], java, Path(scratch))
+    except (NoSpark, OSError) as error:
+        return str(error)
+    return ""
+
+
 def digest_of(file: Path) -> str:
     """Return the SHA-256 of a regular file of this user; empty text for anything else, or a link."""
     try:
@@ -348,10 +358,17 @@ def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str]
     )
 
 
+_OF_TLS = re.compile(
+    r"PKIX path|SSLHandshake|SSLException|unable to find valid certification path|CertificateException"
+)
+
+
 def _fetched(program: Program) -> str:
     """Run a program that fetches; what it says of a failure, or empty text."""
     code, lines = _ran(program, FETCH_SECONDS)
     telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
+    if code != 0 and (refused := next((line.strip() for line in lines if _OF_TLS.search(line)), None)):
+        return f"TLS failed, as this Java does not trust the repository's certificate: {refused[:300]}"
     return (telling or lines or [f"exit code {code}"])[0][:300] if code != 0 else ""
 
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from console.log_file import state_directory
-from console.pipeline.java import Group, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
+from console.pipeline.java import Group, Java, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
 from console.pipeline.spark import NotStarted, is_local, java_options, session
 from console.safe_files import open_private, private_folder, write_whole
 
@@ -159,6 +159,20 @@ def spark_log(environ: Mapping[str, str]) -> Path:
     return state_directory(environ) / "spark.log"
 
 
+def ready(
+    environ: Mapping[str, str], groups: Collection[Group], say: Callable[[str], None] = lambda _: None
+) -> tuple[Java, tuple[Path, ...]]:
+    """Return the Java that is taken, and the jars, fetched where they are missing.
+
+    Raises:
+        NoSpark: what is missing, and what to do.
+    """
+    if find_spec("pyspark") is None:
+        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+    java = find_java(environ)
+    return java, spark_jars(environ, groups, java.program, say)
+
+
 @contextmanager
 def lake_session(
     environ: Mapping[str, str],
@@ -183,10 +197,7 @@ def lake_session(
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
     """
-    if find_spec("pyspark") is None:
-        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
-    java = find_java(environ)
-    jars = spark_jars(environ, groups, java.program, say)
+    java, jars = ready(environ, groups, say)
     where = master or "local[*]"
     here = is_local(where)
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
@@ -207,8 +218,8 @@ def lake_session(
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
-            if recording.exists():
-                begin(archive, recording)
+            if recording.exists() and begin(archive, recording) is not None:
+                say("in the background for a minute: an archive of Java's classes, by which the next start is faster")
         except NotStarted as error:
             path = spark_log(environ)
             said = _first_error(path, start) or error

