@@ -17,6 +17,7 @@ from widgets.lazy_tree import LazyTree
 from widgets.line_view import LineView
 
 SIGNS = {
+    "asterisk": "*",
     "up": "↑",
     "down": "↓",
     "left": "←",

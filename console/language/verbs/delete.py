@@ -20,6 +20,7 @@ from console.language.arguments import (
     whole_number,
 )
 from console.language.errors import CommandError
+from console.language.quoting import quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
@@ -109,16 +110,21 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 
 
 def _named(statement: Delete, staging: Staging) -> list[Edit]:
-    name = statement.name
-    if is_glob(name.text or ""):
-        shown = clean(name.text or "", 80)
-        raise CommandError(f"'{shown}' is no topic's name", f"without quotes it is a pattern: {shown}", name.span)
-    return [DeleteTopic(staging.topic(name))]
+    name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
+    hint = f"without quotes it is a pattern: {shown}" if is_glob(name) else regex_hint(name)
+    if hint and name not in staging.snapshot.topics:
+        raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
+    return [DeleteTopic(staging.topic(statement.name))]
+
+
+def _topic_text(statement: Delete) -> str:
+    name = statement.name.text or ""
+    return f"delete topic {quoted(name) if is_glob(name) else name_text(statement.name)}"
 
 
 _TOPIC = StatementKind(
     statement=Delete,
-    text=lambda statement: f"delete topic {name_text(statement.name)}",
+    text=_topic_text,
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=_named,
     of_edits={DeleteTopic: lambda edit: Delete(Name(edit.name))},
