@@ -7,6 +7,7 @@ import pwd
 import socket
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -194,10 +195,16 @@ MOST_MESSAGE = 500
 """Characters of a broker's message that are kept: with those of 10,000 edits a line stays below `LONGEST_LINE`."""
 
 
+@lru_cache(64)
+def _kept(message: str) -> str:
+    """Return what is kept of a broker's message, without secrets. Most of a plan's edits fail with the same one."""
+    return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
+
+
 def _ended_line(ended: Ended) -> EndedLine:
     error = None
     if (failure := ended.failure) is not None:
-        error = (failure.name, without_secrets(failure.message, "…")[:MOST_MESSAGE], failure.remedy)
+        error = (failure.name, _kept(failure.message), failure.remedy)
     return EndedLine(ended.status.value, error, ended.topic_id)
 
 

@@ -18,10 +18,13 @@ class Form(NamedTuple):
     """One form of secrets.
 
     Attributes:
+        marks: one of them is in every text that has the form, in lower case: they are found many times faster than a
+            pattern.
         pattern: what is looked at.
         cut: returns it with a text in place of the secret; unchanged if it is not a secret.
     """
 
+    marks: tuple[str, ...]
     pattern: re.Pattern[str]
     cut: Cut
 
@@ -68,14 +71,19 @@ _NAMED = (
 
 FORMS = (
     # PEM: to the end of the key, or of the text where it was cut.
-    Form(re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL), _behind),
-    # The password, or a token in place of the user, before the @ of a URL.
-    Form(re.compile(r"""(://[^\s/:@"'<>]*+:)[^\s/"'<>]+(?=@)"""), _behind),
-    Form(re.compile(r"(://)[\w.~-]{20,}+(?=@)", re.ASCII), _behind),
-    # HTTP: of schemes that are also words, only what is a pair in base64; a header without a scheme that is known.
-    Form(re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:])[^\s"',;\\}}]++""", re.IGNORECASE), _behind),
-    Form(re.compile(r"(\bbasic\s++)([A-Za-z0-9+/_-]{4,}+={0,2})", re.IGNORECASE), _user_and_password),
     Form(
+        ("private key",),
+        re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL),
+        _behind,
+    ),
+    # The password, or a token in place of the user, before the @ of a URL.
+    Form(("://",), re.compile(r"""(://[^\s/:@"'<>]*+:)[^\s/"'<>]+(?=@)"""), _behind),
+    Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=@)", re.ASCII), _behind),
+    # HTTP: of schemes that are also words, only what is a pair in base64; a header without a scheme that is known.
+    Form(("bearer",), re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:])[^\s"',;\\}}]++""", re.IGNORECASE), _behind),
+    Form(("basic",), re.compile(r"(\bbasic\s++)([A-Za-z0-9+/_-]{4,}+={0,2})", re.IGNORECASE), _user_and_password),
+    Form(
+        ("authorization",),
         re.compile(
             rf"""(\bauthorization{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}"""
             rf"""(?:(?:basic|digest|negotiate|ntlm|token|apikey|key|oauth|sso-?key|splunk)\s{{1,8}})?)"""
@@ -86,14 +94,16 @@ FORMS = (
     ),
     # Signed URLs, and headers with such parts; in a URL that is a part of another one, too.
     Form(
+        ("sig", "x-amz-", "x-goog-", "sharedaccess"),
         re.compile(
             rf"""((?:(?<![\w-])|(?<=%26)|(?<=%3F))(?:{_NAMED})(?:=|%3D){_QUOTE})[^\s&"'<>,;\\]{{4,}}+""", re.IGNORECASE
         ),
         _behind,
     ),
-    Form(re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
+    Form(("eyj",), re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
     # Tokens that services begin with a word of their own.
     Form(
+        ("ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "aiza", "hvs.", "dapi", "_live_"),
         re.compile(
             r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}+|github_pat_[A-Za-z0-9_]{20,}+|glpat-[\w-]{20,}+"
             r"|xox[abeprs]-[\w-]{10,}+|AIza[\w-]{35}|hvs\.[\w-]{20,}+|dapi[0-9a-f]{32}|[rs]k_live_[A-Za-z0-9]{16,}+)",
@@ -106,6 +116,8 @@ FORMS = (
 
 def without_looks(text: str, hidden: str) -> str:
     """Return the text with `hidden` in place of all that has the form of a secret."""
-    for pattern, cut in FORMS:
-        text = pattern.sub(lambda found, cut=cut: cut(found, hidden), text)  # type: ignore[misc]
+    lower = text.lower()
+    for marks, pattern, cut in FORMS:
+        if any(mark in lower for mark in marks):
+            text = pattern.sub(lambda found, cut=cut: cut(found, hidden), text)  # type: ignore[misc]
     return text
