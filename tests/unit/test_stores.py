@@ -281,12 +281,12 @@ def test_wrong_passwords(folder: Path, authority: Authority, client: Identity) -
         failure(TlsSettings(key_store=Store("PEM", client.encrypted_pem))),
     ]
     expected = [
-        "ca.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.truststore.password",
+        "ca.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.truststore",
         "ca.p12: it needs a password | Set ssl.truststore.password",
         "locked.jks: the password is wrong, or the store is damaged | Check ssl.truststore.password",
         "locked.jks: the password is wrong, or the store is damaged | Check ssl.keystore.password",
         "locked.jks: the key's password is wrong | Check ssl.keystore.password and ssl.key.password",
-        "client.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.keystore.password",
+        "client.p12: the password is wrong, or the store is damaged: its checksum does not fit | Set ssl.keystore",
         "client.encrypted.pem: the key can't be decrypted | Check ssl.key.password",
         "client.encrypted.pem: its private key is encrypted | Set ssl.key.password",
     ]
