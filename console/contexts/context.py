@@ -165,7 +165,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
     return addresses
 
 
-_SCHEME = re.compile(r"\s*([A-Za-z0-9._+-]+)://")
+_SCHEME = re.compile(r"\A\s*([A-Za-z0-9._+-]+)://")
 _TLS_WORDS = frozenset({"SSL", "TLS", "HTTPS"})
 
 

@@ -6,7 +6,7 @@ import re
 
 _AT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3,9}\S*"
 _LINE = re.compile(
-    rf"\[{_AT}\] (?:TRACE|DEBUG|INFO|WARN) .*"  # Kafka's own pattern for its tools
+    rf"\A(?:\[{_AT}\] (?:TRACE|DEBUG|INFO|WARN) .*"  # Kafka's own pattern for its tools
     rf"|{_AT} (?:\[[^\]]*\] |\S+ - )*(?:TRACE|DEBUG|INFO|WARN) .*"
     r"|(?:log4j|SLF4J)(?:\([A-Z]\))?[: ].*"
     r"|(?:main |ERROR |WARN )?StatusLogger .*"
@@ -14,15 +14,15 @@ _LINE = re.compile(
     r"|(?:OpenJDK|Java HotSpot\(TM\)|Eclipse OpenJ9)[^:]* VM warning: .*"
     r"|Picked up \w+: .*"
     r"|WARNING: .*"
-    r"|Warning: .*deprecated.*"
+    r"|Warning: .*deprecated.*)"
 )
 _TRACE = re.compile(
-    r"\s+at .*|Caused by: .*|\s+\.\.\. \d+ (?:more|common frames omitted)|[\w.$]+(?:Exception|Error)(?:: .*)?"
+    r"\A(?:\s+at .*|Caused by: .*|\s+\.\.\. \d+ (?:more|common frames omitted)|[\w.$]+(?:Exception|Error)(?:: .*)?)"
 )
 
 
 _ERROR = re.compile(
-    rf"(?:\[{_AT}\] |{_AT} \S* ?)(?:ERROR|FATAL) .*|Error(?::| while| occurred) .*|Exception in thread .*"
+    rf"\A(?:(?:\[{_AT}\] |{_AT} \S* ?)(?:ERROR|FATAL) .*|Error(?::| while| occurred) .*|Exception in thread .*)"
 )
 
 

@@ -167,8 +167,8 @@ _NAMED = (
     _named(r"strimzi\.cruisecontrol\.[a-z]+", _CRUISE_CONTROL),
     _named(r"__strimzi[-_].+", _STRIMZI),
     _named(r"_confluent-ksql-.+_command_topic", _KSQL_COMMANDS),
-    _named(r".+-(KSTREAM|KTABLE)-.+-changelog", _CHANGELOG),
-    _named(r".+-(KSTREAM|KTABLE)-.+-repartition", _REPARTITION),
+    _named(r"(?=.+?-(KSTREAM|KTABLE)-.).+-changelog", _CHANGELOG),
+    _named(r"(?=.+?-(KSTREAM|KTABLE)-.).+-repartition", _REPARTITION),
     _named(r"__?confluent[-_.].+", _CONFLUENT),
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )

@@ -108,6 +108,10 @@ _MADE: dict[str, tuple[Expression, ...]] = {
         Expression("quota_decoder", made.pattern, made.flags, frozenset({"findall"}))
         for made in (quota_decoder._pattern([_LAYOUT], [_KEYS], exact=exact) for exact in (False, True))
     ),
+    _own("console.model.system_topics", "pattern"): tuple(
+        Expression("system_topics", pattern, 0, frozenset({"fullmatch"}))
+        for pattern in _of_calls("console/model/system_topics.py", "_named")
+    ),
     _own("console.pipeline.s3", "pattern"): tuple(
         Expression("s3", pattern, 0, frozenset({"search"})) for pattern in _of_calls("console/pipeline/s3.py", "_found")
     ),
