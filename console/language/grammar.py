@@ -147,7 +147,8 @@ def _written(line: str) -> str:
 def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     words = [each.text for each in reader.raw.words]
     known = VERBS.get(name) if word.bare else None
-    if (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
+    typo = any(is_one_slip(name, each) for each in reader.verbs)
+    if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
         reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
