@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from console.cli.opening import DONE, FAILED, USAGE, listing
-from console.terminal import complain, put, say, stdout, width_of
+from console.terminal import ask, ask_secret, complain, put, say, stdout, width_of
 
 SASL = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 EXAMPLES = """\
@@ -82,7 +82,8 @@ def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
     if (file := given.get("command_config")) is not None:
         found["properties"] = str(Path(file).absolute())
     elif bootstrap is None and can_ask:
-        bootstrap = input("brokers (HOST:PORT,HOST:PORT): ").strip()
+        ask("brokers (HOST:PORT,HOST:PORT): ")
+        bootstrap = sys.stdin.readline().strip()
     if bootstrap:
         found["bootstrap.servers"] = bootstrap
     elif file is None:
@@ -99,11 +100,9 @@ def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
         if not can_ask:
             complain("no terminal to ask for the password on: put it into a file, and name that by --command-config")
             return None
-        from getpass import getpass
-
         from console.contexts.adding import login
 
-        found["sasl.jaas.config"] = login(options.sasl_mechanism, options.username, getpass("password (hidden): "))
+        found["sasl.jaas.config"] = login(options.sasl_mechanism, options.username, ask_secret("password (hidden): "))
     if (via := given.get("via")) is not None:
         found["via"] = via
     found |= {each: True for each in ("read_only", "confirm") if given.get(each)}

@@ -3,12 +3,12 @@ its owner's alone."""
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Mapping
 
 from console.contexts.context import BrokenContext, ContextError, Surroundings
 from console.contexts.own_file import own_path, own_text
+from console.present.text import clean
 from console.safe_files import PRIVATE, read_text, write_whole
 
 _MODULES = {"PLAIN": "plain.PlainLoginModule"}
@@ -35,10 +35,12 @@ def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value as TOML has it: its basic strings are JSON's, where nothing is invisible."""
-    if isinstance(value, str) and not value.isprintable():
-        raise ContextError(f"{value!r}: it has control characters")
-    return json.dumps(value, ensure_ascii=False)
+    """Return a value as TOML has it: in a basic string, where everything is visible, two characters are escaped."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not value.isprintable():
+        raise ContextError(f"{clean(value, 80)}: it has control characters")
+    return _quoted(value)
 
 
 def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.language.errors import ParseError, did_you_mean, is_one_slip
-from console.language.other_words import NO_RECORDS, our_line
+from console.language.other_words import NO_RECORDS, our_line, words_of
 from console.language.reader import Expected, Mark, Reader, Role, What
 from console.language.statements import INTERACTIVE, Statement, Where
 from console.language.tokenizer import Places, RawStatement, Word, scan
@@ -147,7 +147,8 @@ def _written(line: str) -> str:
 def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     words = [each.text for each in reader.raw.words]
     known = VERBS.get(name) if word.bare else None
-    if (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
+    typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
+    if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
         reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"

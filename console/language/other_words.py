@@ -226,4 +226,4 @@ def command_line(line: str, connection: Sequence[str] = ()) -> str:
 
 def words_of(commands: Collection[str]) -> list[str]:
     """Return all that a typo may have been meant as: these commands, and other tools' words that have a line."""
-    return [*commands, *NOUNS, *ALONE]
+    return [*commands, *NOUNS, *VERBS, *ALONE]

@@ -13,7 +13,7 @@ from typing import Self
 
 from tests.support.compiled_java import compiled
 from tests.support.kafka_classes import archive_options, class_path
-from tests.support.kafka_jars import KAFKA_4_3, java
+from tests.support.kafka_jars import KAFKA_4_3, compiler, java
 from tests.support.real_clusters import or_skip
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"

@@ -40,7 +40,7 @@ def mcp_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(options: argparse.Namespace) -> int:
-    """Serve an agent until standard input ends, or nobody reads what is answered.
+    """Serve an agent until standard input ends, or the client reads no answer any more.
 
     Returns:
         The exit code: 0 served, 1 the package is missing, 2 no context, or standard input is a terminal.
@@ -85,7 +85,7 @@ def run_mcp(options: argparse.Namespace) -> int:
 
 
 def client_has_gone(error: BaseException) -> bool:
-    """Return whether an error says only that nobody reads the answers any more."""
+    """Return whether an error says only that the client reads no answer any more."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(client_has_gone, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionResetError)

@@ -79,7 +79,7 @@ def _needs(statement: Alter, selected: Subject | None) -> Needs:
 
 def _secrets(statement: Alter) -> tuple[SecretSlot, ...]:
     if statement.entity is not None and isinstance(statement.entity.subject, QuotaEntity):
-        return ()  # a quota is none: nobody is asked for what is refused
+        return ()  # a quota is not a secret: no user is asked for what is refused
     about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
     return secrets_among(statement.assigns, about)
 
