@@ -15,8 +15,8 @@ UNKNOWN = ("", "·", NOTHING)
 
 
 def says(column: Column[Any], text: str, value: Any) -> bool:
-    """Whether a cell's text says the value of its column: a number to its last figure where it has a unit, blank, a dash
-    or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
+    """Whether a cell's text says the value of its column: a number to its last figure where it has a unit; blank, a
+    dash or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
     if column.type == "number":
         return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)
     if column.type in ("object", "word"):
