@@ -13,7 +13,8 @@ from pathlib import Path
 from console.safe_files import open_private
 from console.terminal import indented
 
-INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
+_STATE = "$XDG_STATE_HOME" if os.environ.get("XDG_STATE_HOME") else "~/.local/state"
+INTERNAL = f"something went wrong in kac itself: {_STATE}/kac/kac.log has it; please report it"
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000

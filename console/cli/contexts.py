@@ -53,6 +53,7 @@ def _add(options: argparse.Namespace) -> int:
     from console.contexts.adding import add_context
     from console.contexts.context import ContextError, Surroundings
     from console.contexts.own_file import own_path
+    from console.language.quoting import shell_line
 
     if options.name is None:
         complain("how is it called? kac contexts add NAME -b HOST:PORT")
@@ -69,7 +70,7 @@ def _add(options: argparse.Namespace) -> int:
     except OSError as error:
         complain(f"{error.filename or own_path(surroundings)}: it can't be written: {error.strerror or error}")
         return FAILED
-    say(f"{surroundings.shown(own_path(surroundings))} has it now: kac -c {options.name}")
+    say(f"{surroundings.shown(own_path(surroundings))} has it now: {shell_line('kac', '-c', options.name)}")
     return DONE
 
 

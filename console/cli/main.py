@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -153,7 +154,9 @@ class Parser(argparse.ArgumentParser):
         """End the process after an error, with the line that was probably meant."""
         refused = any(word in message.replace("'", " ").split() for word in self.words[:1])
         line = self.meant() if self.meant is not None and (refused or self.prog == "kac run") else ""
-        super().error(f"{message}; type: {line}" if line else message)
+        if line:  # in place of a screenful of options
+            self.exit(USAGE, f"{self.prog}: error: {message}; type: {line}\n")
+        super().error(message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process, after the message on standard error."""
@@ -282,15 +285,17 @@ def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -
     """Say that there is no such command, with the line that does what was probably meant."""
     from difflib import get_close_matches
 
+    from console.language.errors import is_one_slip
     from console.language.other_words import words_of
     from console.present.text import clean
     from console.terminal import complain
 
     own = [command.name for command in COMMANDS if command.help]
     line = _meant(name, arguments, options)
-    near = get_close_matches(name, words_of(own), n=1) if not line else []
-    if near:
-        line = f"kac {near[0]}" if near[0] in own else _meant(near[0], arguments, options)
+    if not line and (near := get_close_matches(name, own, n=1)):
+        line = f"kac {near[0]}"
+    elif not line and (near := [word for word in words_of(()) if is_one_slip(name, word)]):
+        line = _meant(near[0], arguments, options)
     complain(f"there is no command '{clean(name, 80)}'; " + (f"type: {clean(line, 400)}" if line else "see kac --help"))
     return USAGE
 
@@ -301,19 +306,44 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
     from itertools import takewhile
 
     from console.language.other_words import NO_RECORDS, command_line, our_line
+
+    connecting = Parser(add_help=False, exit_on_error=False)
+    add_connection(connecting)
+    with suppress(argparse.ArgumentError):
+        options, arguments = connecting.parse_known_args(arguments, argparse.Namespace(**vars(options)))
+    words = [name, *takewhile(lambda each: not each.startswith("-"), arguments)]
+    if name == "run":
+        # A script in quotes, without its -e.
+        words = words[1].split() if len(words) == 2 else words[1:]
+    if not words or (len(words) == 1 and name in {command.name for command in COMMANDS} - {"run"}):
+        return ""
+    known = our_line(words)
+    if known == "":
+        return NO_RECORDS
+    line = _statement(words) or known or _usage(words)
+    given = [(flag, getattr(options, each)) for each, flag in _NAMES_A_CLUSTER.items() if hasattr(options, each)]
+    return command_line(line, [text for pair in given for text in map(str, pair)]) if line else ""
+
+
+def _statement(words: Sequence[str]) -> str | None:
+    """Return words of a shell as the statement of the language that they are, None where they are none."""
+    from console.language.errors import ParseError
+    from console.language.grammar import parse
+    from console.language.quoting import as_typed
+
+    line = " ".join(map(as_typed, words))
+    try:
+        return line if parse(line) else None
+    except ParseError:
+        return None
+
+
+def _usage(words: Sequence[str]) -> str | None:
     from console.language.statements import Where
     from console.language.verbs import VERBS
 
-    words = [name, *takewhile(lambda each: not each.startswith("-"), arguments)]
-    if name == "run":
-        words = words[1:]
-    if not words or (name in {command.name for command in COMMANDS} and name != "run" and len(words) == 1):
-        return ""
     verb = VERBS.get(words[0])
-    line = " ".join(words) if verb is not None and verb.where & Where.RUN else our_line(words)
-    given = [(flag, getattr(options, each)) for each, flag in _NAMES_A_CLUSTER.items() if hasattr(options, each)]
-    connection = [text for pair in given for text in map(str, pair)]
-    return NO_RECORDS if line == "" else "" if line is None else command_line(line, connection)
+    return verb.usage[0] if verb is not None and verb.where & Where.RUN else None
 
 
 _NAMES_A_CLUSTER = {

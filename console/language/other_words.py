@@ -69,6 +69,8 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "top": "list topics size>0",
         "ui": "kac",
         **dict.fromkeys(("drain", "replace", "balance", "replication"), "kac moves --help"),
+        **dict.fromkeys(("use", "switch"), "kac --context NAME"),
+        "login": "kac contexts add NAME",
         "produce": "",
         "kafka-console-producer": "",
     }
@@ -180,7 +182,7 @@ def our_line(words: Sequence[str]) -> str | None:
     nouns = [place for place, (_, word) in enumerate(plain[:2]) if word in NOUNS]
     if not nouns:
         if first in ALONE:
-            return ALONE[first]
+            return _with_name(ALONE[first], [own for own, _ in others])
         if verb in ("purge", "grow", "read", "reset") and first in VERBS:
             noun, rest = ("group" if verb == "reset" else "topic"), others
             return _with_name(LINES[noun, verb], [own for own, _ in rest])
@@ -194,6 +196,9 @@ def our_line(words: Sequence[str]) -> str | None:
     ):
         noun = NOUNS[plain[1][1]]
     names = [own for own, word in plain[nouns[-1] + 1 :] if word not in VERBS]
+    # `delete records topic NAME`; a name may be such a word, too.
+    if len(names) > 1 and names[0].lower() in NOUNS:
+        names = names[1:]
     meant = verb or ("describe" if names else "list")
     if meant == "list" and names and "list" not in known and "ls" not in known:
         meant = "describe"

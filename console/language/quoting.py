@@ -63,6 +63,15 @@ def can_stand_bare(key: str) -> bool:
     return not any(char.isspace() or char in ";'\"=" for char in key)
 
 
+def as_typed(word: str) -> str:
+    """Return a shell's word as the word of the language that was meant: keywords and ``=`` keep their meaning, and
+    what would end the word stands in quotes."""
+    if word and is_harmless(word) and not any(char.isspace() or char in ";#'\"\\" for char in word):
+        return word
+    key, equals, value = word.partition("=")
+    return f"{key}={quoted(value)}" if equals and can_stand_bare(key) else quoted(word)
+
+
 def quoted(text: str) -> str:
     """Return the text in quotes, whether it needs them or not."""
     harmless = is_harmless(text)

@@ -317,8 +317,13 @@ def _by_maven(maven: Path, jars: Iterable[Jar], folder: Path) -> str:
 
 
 def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
-    [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
-    ivy = next(Path(spark, "jars").glob("ivy-*.jar"), None)
+    spark = find_spec("pyspark")
+    if spark is None:
+        return "Spark is not installed"
+    ivy = next(
+        (found for each in spark.submodule_search_locations or () for found in Path(each, "jars").glob("ivy-*.jar")),
+        None,
+    )
     if ivy is None:
         return "Spark has no Ivy"
     described = folder / "ivy.xml"

@@ -325,9 +325,34 @@ async def test_what_is_not_proposed(cluster: ThreadedCluster, own_home: Path, st
     assert result.is_error
     error = told(result)["error"]
     assert says in f"{error['message']} {error['remedy']}"
-    assert error["remedy"] or error["name"] == "NOT_UNDERSTOOD"
-    assert "hunter2" not in json.dumps(told(result)).replace(statements, "")
+    assert "A person may run: kac " in error["remedy"] or error["name"] == "NOT_VALID"
+    assert "hunter2" not in json.dumps(told(result))
     assert not (own_home / ".local/state/kac/proposals").exists()
+
+
+@pytest.mark.parametrize(
+    ("statements", "line"),
+    [
+        ("set topic nothere retention.ms=2d", "kac run -c test -e 'set topic nothere retention.ms=2d; plan'"),
+        (
+            "scram set alice SCRAM-SHA-256 password=?",
+            "kac run -c test -e 'scram set alice SCRAM-SHA-256 password=?; plan'",
+        ),
+        ("records topic orders last 5", "kac run -c test -e 'records topic orders last 5'"),
+        # Whatever an agent writes, the line applies nothing.
+        ("delete topic orders; apply --yes", "kac -c test"),
+        ("revert 1", "kac -c test"),
+        ("delete topic orders # '; apply --yes", "kac -c test"),
+        ("set topic", "kac -c test"),
+        ("# nothing", "kac -c test"),
+    ],
+)
+async def test_a_refused_proposal_repeats_what_was_asked_and_names_a_line_that_applies_nothing(
+    cluster: ThreadedCluster, statements: str, line: str
+) -> None:
+    answer = told(await called(cluster, "propose", statements=statements))
+    assert answer["data"]["asked"] == statements
+    assert answer["error"]["remedy"].endswith(f"A person may run: {line}")
 
 
 async def called(cluster: ThreadedCluster, tool: str, **arguments: object) -> CallToolResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+import sys
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,6 +153,12 @@ def test_the_way_to_the_jars_is_tried_by_one_of_them_of_which_nothing_stays(tmp_
     assert fetched_to_try(given(tmp_path), ONE, NO_JAVA) == ""
     assert not (tmp_path / "cache").exists()
     assert "one-1.0.jar" in fetched_to_try(places(tmp_path, **{FOLDER: "/nowhere"}), ONE, NO_JAVA)
+
+
+def test_without_spark_there_is_no_ivy_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where kac stands without the extra, and its doctor is asked for the first time."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert "Spark is not installed" in fetched_to_try(places(tmp_path, PATH=str(tmp_path)), ONE, NO_JAVA)
 
 
 def test_a_repository_whose_certificate_is_not_trusted_is_said_as_that(tmp_path: Path) -> None:

@@ -42,6 +42,14 @@ def test_what_stands_there_stays_and_the_context_is_found(tmp_path: Path, monkey
     assert file.read_text() == before
 
 
+def test_a_name_is_said_as_the_word_that_a_shell_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert cli.run(["contexts", "add", "my prod", "-b", "b:2"]) == 0
+    assert capsys.readouterr().out.endswith("kac -c 'my prod'\n")
+
+
 @given(VISIBLE, VISIBLE, VISIBLE)
 def test_a_name_and_a_password_come_back_as_they_were(name: str, user: str, password: str) -> None:
     entries = {"bootstrap.servers": "a:1", "sasl.mechanism": "SCRAM-SHA-512", "security.protocol": "SASL_PLAINTEXT"}

@@ -61,6 +61,10 @@ def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
         ("log-dirs describe", "list topics size>0"),
         ("cluster health", "kac triage"),
         ("produce a", ""),
+        ("use prod", "kac --context prod"),
+        ("login", "kac contexts add NAME"),
+        ("delete records topic orders", "delete records topic orders before latest"),
+        ("describe topic messages", "describe topic messages"),
         ("xyzzy a", None),
     ],
 )
@@ -84,6 +88,16 @@ def test_a_name_is_data_in_the_line() -> None:
         (["brokers", "list"], "kac run -e 'list brokers'"),
         (["-c", "prod", "quorum"], "kac run -c prod -e 'list quorum'"),
         (["run", "list", "topics"], "kac run -e 'list topics'"),
+        (["run", "-b", "h:1", "list topics"], "kac run -b h:1 -e 'list topics'"),
+        (["topics", "list", "-b", "h:1"], "kac run -b h:1 -e 'list topics'"),
+        (["create", "topic", "a"], "kac run -e 'create topic a partitions=12 replication=3'"),
+        (["clone"], "kac run -e 'clone group NAME to NAME'"),
+        (["delete", "topic", "a; apply --yes"], """kac run -e 'delete topic '"'"'a; apply --yes'"'"''"""),
+        (
+            ["set", "topic", "a b", "cleanup.policy=x y"],
+            """-e 'set topic '"'"'a b'"'"' cleanup.policy='"'"'x y'"'"''""",
+        ),
+        (["admin"], "see kac --help"),
         (["tpics"], "kac topics"),
         (["trigae"], "kac triage"),
         (["contexts", "--lst"], "unrecognized arguments: --lst"),
@@ -97,7 +111,9 @@ def test_the_command_line_names_the_line_to_type(
     except SystemExit as ended:
         code = int(str(ended.code))
     assert code == 2
-    assert capsys.readouterr().err.rstrip().endswith(said)
+    told = capsys.readouterr().err.rstrip()
+    assert told.endswith(said)
+    assert ("usage:" in told) == ("type:" not in told and "see kac" not in told)
 
 
 def test_a_wrong_option_of_a_right_command_is_not_taken_for_other_words(capsys: pytest.CaptureFixture[str]) -> None:

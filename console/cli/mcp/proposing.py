@@ -16,11 +16,15 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from console.cli.mcp.queries import Answered, Queries
-from console.language.errors import CommandError
-from console.language.grammar import parse
+from console.language.errors import CommandError, LanguageError
+from console.language.grammar import parse, read
+from console.language.quoting import shell_line
 from console.language.statements import EditStatement, QueryStatement, Statement
 from console.language.verbs import kind_of
+from console.language.verbs.records import Records
 from console.language.verbs.reset import ResetOffsets
 from console.model.changes import Outcome
 from console.model.failure import Failure, sentences
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
 """Characters and statements of a proposal, and the edits that these may stage: a person has to read it."""
+LONGEST_LINE = 1_000
+"""Characters of a script in a line that a person is given to run."""
 MOST_FILES = 200
 """Plan files that one server writes."""
 
@@ -64,10 +70,23 @@ class Proposals:
         """Return what statements would change, with the plan file that was written.
 
         Raises:
-            NotProposed: the brokers refuse it, it stages nothing, or no file can be written.
-            LanguageError: it is not understood, or is something that is not proposed.
+            NotProposed: it is not understood, it is nothing that can be proposed, the brokers refuse it, it stages
+                nothing, or no file can be written. Its data repeats what was asked, and its remedy names what a person
+                may run.
             Refused, AdminError: as reads raise them.
         """
+        try:
+            return await self._proposed(text)
+        except LanguageError as error:
+            failure, data = Failure("NOT_UNDERSTOOD", error.placed, error.hint), None
+        except NotProposed as error:
+            failure, data = error.failure, error.data
+        told = f"A person may run: {line_of_person(text, self._connection)}"
+        remedy = f"{failure.remedy.rstrip('.')}. {told}" if failure.remedy else told
+        raise NotProposed(replace(failure, remedy=remedy), {"asked": text, **(data or {})})
+
+    async def _proposed(self, text: str) -> Answered:
+        """Return it as `propose` does. Raises LanguageError, and what `propose` raises."""
         from console.language.needs import needs_of_script
         from console.plan.risks import risks
         from console.session.checking import checked
@@ -128,6 +147,25 @@ class Proposals:
         except ValueError as error:  # it holds a secret after all
             raise NotProposed(Failure("SECRET", str(error), "A person sets it.")) from error
         return path
+
+
+def line_of_person(text: str, connection: Sequence[str]) -> str:
+    """Return the line with which a person sees what statements show or would change. It applies nothing whatever the
+    statements are: with one that is neither an edit nor a query it is the line that opens the console.
+
+    Args:
+        connection: the options of kac that name the cluster.
+    """
+    reading = read(text) if len(text) <= LONGEST else None
+    found = [each.statement for each in reading.statements if each.statement] if reading else []
+    shown = bool(found) and reading is not None and not reading.errors
+    if not shown or not all(isinstance(each, EditStatement | QueryStatement | Records) for each in found):
+        return shell_line("kac", *connection)
+    lines = [_text_of(each) for each in found]
+    if any(isinstance(each, EditStatement) for each in found):
+        lines.append("plan")
+    script = "; ".join(lines)
+    return shell_line("kac", *(["run", *connection, "-e", script] if len(script) <= LONGEST_LINE else connection))
 
 
 def edits_of(text: str) -> tuple[EditStatement, ...]:

@@ -157,9 +157,8 @@ class Service:
             what = f"{name} was not answered within {limit:g} s"
             return self._failed(Failure("TIMED_OUT", what, "Ask for less, or look whether brokers hang: verdict."))
         except LanguageError as error:
-            # The place is one in the agent's own text, or in none that it knows.
-            what = error.placed if tool.writes else error.message
-            return self._failed(Failure("NOT_UNDERSTOOD", what, error.hint))
+            # Without the place: it is one in a text that the agent does not know.
+            return self._failed(Failure("NOT_UNDERSTOOD", error.message, error.hint))
         except NotProposed as error:
             return self._failed(error.failure, error.data)
         except (AdminError, Refused) as error:
