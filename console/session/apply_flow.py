@@ -212,9 +212,9 @@ async def apply_flow(
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
-    for line in await set_back_lines(session):
-        front.tell(line)
     staged = session.plan.staged
+    for line in await set_back_lines(staged, session.journal):
+        front.tell(line)
     facts = await read_for_risks(session, staged)
     hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
     run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -62,20 +62,18 @@ LOOKED_BACK = 200
 """Changes that are looked at to find what was set back."""
 
 
-async def set_back_lines(session: Session) -> tuple[str, ...]:
-    """Return a line for each staged config, quota or ACL that this journal's latest change of it made the same, and
+async def set_back_lines(staged: Iterable[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
+    """Return a line for each staged config, quota or ACL that the journal's latest change of it made the same, and
     that is not so now: another client sets it back. Nothing where there is no journal, or it can't be read."""
     from console.journal.segments import JournalError
     from console.session.session import NoJournal
     from console.session.snapshot_reader import Refused
 
-    mine = {each.edit.slot: each for each in session.plan.staged if isinstance(each.edit, _LASTING)}
-    if not mine or not session.context.journal or not any_journal(os.environ):
+    mine = {each.edit.slot: each for each in staged if isinstance(each.edit, _LASTING)}
+    if not mine or not any_journal(os.environ):
         return ()
     try:
-        made = await read_latest(
-            await session.journal(), lambda changes: made_before(mine, islice(changes, LOOKED_BACK))
-        )
+        made = await read_latest(await journal(), lambda changes: made_before(mine, islice(changes, LOOKED_BACK)))
     except (JournalError, NoJournal, Refused):
         return ()  # the lines on former changes say why
     return tuple(_set_back_line(slot, numbers) for slot, numbers in made.items())
