@@ -148,10 +148,13 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
 def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> int:
     from console.answers.results import Printer
     from console.files.compare import entity_table
+    from console.files.wanted import owned_lines
     from console.language.snapshot_parts import Needs
+    from console.plan.stale_throttles import THROTTLES, owned_by_moves
     from console.session.reading import read_needs
 
-    known = with_session(options, "compare", partial(read_needs, need=Needs(resources=frozenset(resources))))
+    need = Needs(frozenset({"reassignments"}), resources=frozenset(resources))
+    known = with_session(options, "compare", partial(read_needs, need=need))
     if isinstance(known, int):
         return known
     sets = [known.configs.get(resource) for resource in resources]
@@ -164,6 +167,9 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
             return FAILED
     table: Table = entity_table(sets[0], sets[1], options.left, options.right)  # type: ignore[arg-type]
     Printer(options.output)(table)
+    shown = {row.data["key"] for row in table.rows} & THROTTLES
+    for line in owned_lines({place: why for place, why in owned_by_moves(known).items() if place[1] in shown}):
+        complain(f"note: {line}")
     return _code(bool(table.rows), options)
 
 

@@ -212,6 +212,7 @@ def tell_difference(
     from console.session.applying import check_plan
     from console.session.operating import read_operations
     from console.session.owned_reading import read_owned
+    from console.session.plan_facts import read_for_risks
     from console.session.reading import read_everything
     from console.session.retention_reading import read_deletions
 
@@ -224,7 +225,8 @@ def tell_difference(
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
-        table = plan_table(session.plan, session.snapshot, deletions=deletions)
+        facts = await read_for_risks(session, session.plan.staged)
+        table = plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts)
         Printer(options.output)(replace(table, empty=NO_OTHERS if code else NO_CHANGES))
         if not keep(session.plan, session.snapshot.cluster.cluster_id or ""):
             return FAILED

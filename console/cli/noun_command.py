@@ -116,13 +116,14 @@ class NounCommand(Struct):
         given = Asked(self.given)
         texts = self.noun.statements(cast("argparse.Namespace", given), action)
         statements = parse("\n".join(texts))
-        if not any(isinstance(each, QueryStatement) for each in statements):
-            given.asked |= {"if_exists", "if_not_exists"}  # `_read_existing` looks at them
+        is_query = any(isinstance(each, QueryStatement) for each in statements)
+        # `_answer` and `_read_existing` look at them.
+        given.asked |= {"exit_code"} if is_query else {"if_exists", "if_not_exists"}
         if idle := given.idle(self.noun):
             raise OptionsError(f"--{action} takes no {', '.join(idle)}")
 
         async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
-            if any(isinstance(each, QueryStatement) for each in statements):
+            if is_query:
                 return Answers(statements)
             known = await self._read_existing(client, context)
             if known is not None and self._is_needless(known):

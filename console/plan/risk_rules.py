@@ -38,6 +38,7 @@ NO_SPARE_VOTER = "no-spare-voter"
 DEAD_LETTERS_LOST = "dead-letters-lost"
 PRUNES_MANY = "prunes-many"
 TOPIC_DELETED = "topic-deleted"
+MOVE_UNTHROTTLED = "move-unthrottled"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -62,6 +63,7 @@ NAMES = (
     DEAD_LETTERS_LOST,
     PRUNES_MANY,
     TOPIC_DELETED,
+    MOVE_UNTHROTTLED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
@@ -89,7 +91,8 @@ class RiskNeeds(Struct, frozen=True):
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
     `READ_TOPICS`). sizes: the bytes that those topics hold. acls: all bindings. a_broker: the configs of one broker.
     every_broker: those of all brokers, and of the cluster default. readers_of: what groups have read of these topics
-    (of at most `READ_GROUPS` groups). newest_of: how old the newest records of these topics are.
+    (of at most `READ_GROUPS` groups). newest_of: how old the newest records of these topics are. moves: the running
+    reassignments.
     """
 
     topics: frozenset[str] = frozenset()
@@ -100,6 +103,7 @@ class RiskNeeds(Struct, frozen=True):
     every_broker: bool = False
     readers_of: frozenset[str] = frozenset()
     newest_of: frozenset[str] = frozenset()
+    moves: bool = False
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, ConfigSet, is_override, topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
+from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
 from console.plan.values import own_text, parts_of
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -68,6 +71,29 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[ConfigPlace, str]:
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
     adding = _by_topic(move for move in snapshot.reassignments if move.adding)
     return owned | {(topic_resource(topic), ADDED): _of(map(_name, moves)) for topic, moves in adding.items()}
+
+
+def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
+    """Return what has to be read to judge `unthrottled`."""
+    return RiskNeeds(moves=True) if edit.key in (*RATES, *LISTS) else NOTHING
+
+
+def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield a warning for an edit that takes the limit off a move that runs. A rate that is set anew is a limit."""
+    configs = judged.before.configs.get(edit.resource)
+    if edit.key not in (*RATES, *LISTS) or configs is None:
+        return
+    mine = replace(judged.before, configs={edit.resource: configs})
+    used = owned_by_moves(mine).get((edit.resource, edit.key))
+    then = judged.then(edit.resource, edit.key)
+    if used is None or (then is not None and edit.key in RATES):
+        return
+    moving = {move.partition for move in judged.before.reassignments if move.topic == edit.resource.name}
+    left = parts_of(then or "")
+    lost = [item for item in parts_of(judged.own(edit.resource, edit.key) or "") if item not in left]
+    if edit.key in LISTS and ("*" in left or len(_unused(lost, moving)) == len(lost)) and moving:
+        return
+    yield f"it {used}, which copies without this limit then, as fast as disks and network allow"
 
 
 def _throttles(snapshot: Snapshot) -> Iterator[_Throttle]:

@@ -470,6 +470,8 @@ def _falls(change: TopicChange) -> bool:
 
 NAMED = 3
 """Groups that a line names, and topics whose names are typed one by one: of more of them their number is typed."""
+_SKEW_SECONDS = 60
+"""By so much clocks of hosts may differ."""
 
 
 def deleted_needs(edit: DeleteTopic) -> RiskNeeds:
@@ -506,7 +508,12 @@ def _held(name: str, judged: Judged) -> str:
         return "how much it holds could not be read"
     if not size:
         return "it holds no records"
-    newest = f", the newest record is {measured_time(age)} old" if age is not None else ""
+    if age is None:
+        newest = ""
+    elif age < -_SKEW_SECONDS:
+        newest = ", the newest record's time lies in the future"
+    else:
+        newest = f", the newest record is {measured_time(age)} old"
     return f"{byte_count(size)} go for good{newest}"
 
 

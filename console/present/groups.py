@@ -481,7 +481,7 @@ MEMBERS: Columns[GroupMember] = Columns(
     Column("target_tasks", DATA, lambda row: _tasks_object(row.target_tasks), "object"),
     Column("partitions", LIST, lambda row: len(row.assignment), "number"),
     Column("by", LIST, title="Protocol", text=lambda row: row.protocol),
-    Column("reached", LIST, title="Epoch", text=lambda row: str(row.epoch)),
+    Column("reached", LIST, title="Epoch", text=lambda row: str(row.epoch) if row.epoch >= 0 else ""),
     Column("subscribed", LIST, text=subscribed),
     Column("roles", LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
     Column("to_take", LIST, text=to_take),

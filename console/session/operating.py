@@ -40,7 +40,8 @@ from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_ste
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
 from console.operations.placement import PARTS
 from console.plan.edits import SetConfig, UnsetConfig
-from console.plan.reconcile import DEFAULTS
+from console.plan.reconcile import ApplyOptions
+from console.plan.risk_rules import MOVE_UNTHROTTLED
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import reconcile_open
 from console.session.reading import read_needs
@@ -61,6 +62,8 @@ def needs_of(goal: Goal) -> Needs:
     return NEEDS | Needs(nodes=brokers_of(goal))
 
 
+_OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
+"""An operation takes its throttles off where it was told to go on without, or where another's move alone is left."""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
 """The operation was confirmed when it began, and what former changes left open is settled before it is resumed."""
 _PROGRESS_EVERY = 60.0
@@ -317,7 +320,7 @@ async def _send(
     # Polling and planning took time: another process may work on it by now.
     await work.renew()
     try:
-        reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
+        reports = await apply_flow(session, Unattended(), _OPTIONS, _ASKS, Flags())
     except NotApplied as error:
         why = (*refused, f"{error.message}: {', '.join(risk.name for risk in error.risks)}")
         return replace(run, waits=(*why, *decision.waits))

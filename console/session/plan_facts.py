@@ -27,7 +27,7 @@ from console.plan.risks import risk_needs
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 from console.session.session import RiskReading, Session
-from console.session.snapshot_reader import Client
+from console.session.snapshot_reader import Client, read_reassignments
 
 GOOD_FOR = 30.0
 """Seconds after which facts are read again."""
@@ -49,6 +49,8 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
             first.append(session.read_topics(None if needs.every_topic else sorted(needs.topics)))
         if needs.acls:
             first.append(session.read_acls())
+        if needs.moves:
+            first.append(session.keep(read_reassignments(session.client)))
         await asyncio.gather(*first)
         topics = _topics(needs, edits, session.snapshot)
         await session.read_configs(_resources(needs, topics, session.snapshot))
@@ -113,8 +115,8 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
 
 async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: datetime) -> dict[str, float]:
-    """Return how many seconds ago the newest record of each topic was written, by its own time; topics beyond
-    `READ_PARTITIONS` partitions, and all on brokers before Kafka 3.0, are left out."""
+    """Return how many seconds ago the newest record of each topic was written, by its own time, below 0 in the
+    future; topics beyond `READ_PARTITIONS` partitions, and all on brokers before Kafka 3.0, are left out."""
     from console.admin.partitions import newest_records
 
     known = snapshot.topics
@@ -127,7 +129,7 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
     if led:
         for (name, _), record in (await client.run(newest_records, led)).items():
             newest[name] = max(record.timestamp, newest.get(name, record.timestamp))
-    return {name: max(0.0, now.timestamp() - at / 1000) for name, at in newest.items()}
+    return {name: now.timestamp() - at / 1000 for name, at in newest.items()}
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:

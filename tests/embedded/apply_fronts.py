@@ -157,6 +157,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "topic-deleted",
         "dead-letters-lost",
         "prunes-many",
+        "move-unthrottled",
     }
 )
 """Warnings of edits that few front ends have, or few releases."""

@@ -118,7 +118,7 @@ def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
             "--controllers": st.integers(0, 9).map(str),
             "--scenario": st.sampled_from(SCENARIO_NAMES),
             "--versions": st.sampled_from(RELEASE_NAMES),
-            "--state": st.sampled_from(["a b", "/x/y"]),
+            "--state": st.sampled_from(["/a b", "/x/y"]),
             "--propagation-delay": st.floats(0, 9).map(str),
             "--fault": st.just("api=metadata,cut=after"),
             "--still": st.none(),

@@ -140,7 +140,8 @@ def test_only_what_is_named_is_removed(kac: Kac, exported: Path, cluster: Thread
     code, out, _ = kac("diff", "-f", str(exported), "--prune", "topics=checkout.*", "--exit-code")
     assert code == 3
     assert "topic checkout.refunds" in out
-    assert len([line for line in out.splitlines() if "delete" in line]) == 1
+    assert len([line for line in out.splitlines() if line.startswith("topic ")]) == 1
+    assert "! topic-deleted: topic checkout.refunds" in out
     assert kac("diff", "-f", str(exported), "--prune", "topics=identity.*") == (0, "no changes\n", "")
     assert kac("diff", "-f", str(exported), "--prune", "everything")[0] == 2
 

@@ -189,6 +189,14 @@ def test_a_file_of_before_changes_nothing_of_a_move(kac: Kac, cluster: ThreadedC
     assert "# left out: topic orders: " in again.out
     told = kac("compare", "--brokers")
     assert told.out.count("throttled") == 0, told.out
+    told = kac("compare", "topic:orders", "topic:calm")
+    assert told.out.count("throttled") == 2, told.out
+    assert "note: topic orders: " in told.complaints
+    assert told.complaints.count("belongs to the running move of orders/0") == 1, told.complaints
+    told = kac("run", "-e", f"unset topic orders {LISTS[0]}; apply --yes --force --valid-only")
+    assert told.code == 3, told
+    assert "apply --accept move-unthrottled" in told.complaints
+    assert _held(cluster) == held
 
 
 def test_a_move_keeps_what_the_context_means(

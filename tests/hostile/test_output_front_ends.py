@@ -141,7 +141,7 @@ async def test_the_clipboard_is_one_line_of_visible_text(world: HostileCluster) 
             assert acted_upon(app.clipboard) == ""
             assert app.clipboard.endswith("\nsecond")
             app.view.copied = lambda: SENT  # type: ignore[method-assign]
-            app.screen_keys.do_copy()
+            await app.screen_keys.do_copy()
             assert acted_upon(app.clipboard) == ""
             assert "\n" not in app.clipboard
 
@@ -195,7 +195,7 @@ def test_a_refused_login_is_told_harmlessly(mechanism: str, tmp_path: Path, kac:
 
 
 def _wanted(folder: Path) -> Path:
-    (folder / "wanted.yaml").write_text("version: 1\n")
+    (folder / "wanted.yaml").write_text("version: 1\ntopics:\n  a: {partitions: 1, replication: 1}\n")
     return folder / "wanted.yaml"
 
 

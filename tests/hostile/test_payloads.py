@@ -31,6 +31,7 @@ from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead
 from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
 from console.session.record_reading import _readable
 from tests.support.changing import make_topic
+from tests.support.children import Child
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 from tests.support.registry_server import RegistryServer, registry
@@ -217,7 +218,7 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
     cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path, statement: str
 ) -> None:
     run, environment = command(cluster, schemas, tmp_path, statement)
-    with subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with Child(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         ends = time.monotonic() + PATIENCE
         while not _has_child(process.pid) and process.poll() is None and time.monotonic() < ends:
             time.sleep(0.01)  # nothing but /proc tells of the process that decodes

@@ -83,7 +83,7 @@ def test_every_character_is_coloured_once_in_its_place(text):
         ("scram set a SCRAM-SHA-256 password = hunter2", "scram set a SCRAM-SHA-256 password = ······"),
         ("set broker 1 my.token=abc other=1", "set broker 1 my.token=······ other=1"),
         ("set broker 1 x=http://bob:hunter2@host/", "set broker 1 x=http://bob:······@host/"),
-        ("curl -H 'Authorization: Bearer hunter2'", "curl -H 'Authorization: Bearer ······"),
+        ("curl -H 'Authorization: Bearer hunter2'", "curl -H 'Authorization: Bearer ······'"),
         ("set topic user-token retention.ms=1d", "set topic user-token retention.ms=1d"),
         ("set broker 1 password.encoder.iterations=5", "set broker 1 password.encoder.iterations=5"),
         ("allow User:token-service READ on topic a", "allow User:token-service READ on topic a"),

@@ -113,7 +113,8 @@ def test_it_holds_exactly_what_the_history_imports_of_ours() -> None:
         new = imported(left.pop()) - needed
         needed |= new
         left += new
-    assert needed == packed
+    # It starts Java, which executors do not.
+    assert needed - {"console.programs"} == packed
     assert {"console.model.quota", "console.model.numbers"} <= packed
 
 

@@ -293,7 +293,7 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
 MIXED = 24
 """Texts in no order for each expression."""
 HALF, WHOLE = 32 << 10, 64 << 10
-_SURELY_LINEAR = 0.05
+_SURELY_LINEAR = 0.15
 """CPU seconds that no expression needs which looks at 64 KB a few times, and every other one does."""
 _LIMIT = 1.0
 GROWTH = 3

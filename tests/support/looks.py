@@ -61,6 +61,9 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("history", {}),
     ("compare", {"left": f"group {ABSENT}", "right": f"topic {ABSENT}"}),
     ("compare", {}),
+    ("offsets", {"topic": ABSENT}),
+    ("offsets", {"topic": ABSENT, "at": "2h"}),
+    ("moves", {}),
     ("propose", {"statements": f"reset group {ABSENT} to latest; delete group {ABSENT}"}),
 )
 """An agent's tools, each at least once."""

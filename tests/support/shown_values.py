@@ -15,8 +15,8 @@ UNKNOWN = ("", "·", NOTHING)
 
 
 def says(column: Column[Any], text: str, value: Any) -> bool:
-    """Whether a cell's text says the value of its column: a number to three figures where it has a unit, blank, a dash
-    or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
+    """Whether a cell's text says the value of its column: a number to its last figure where it has a unit; blank, a
+    dash or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
     if column.type == "number":
         return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)
     if column.type in ("object", "word"):
@@ -36,7 +36,6 @@ def _says_number(column: Column[Any], text: str, value: Any) -> bool:
     amount, _, unit = text.replace(",", "").partition(" ")
     if column.unit is Unit.NONE:
         return math.isclose(float(amount), float(value), rel_tol=0.01)
-    if column.unit is Unit.SECONDS:
-        return math.isclose(float(amount) * TIMES[unit] / 1000, value, rel_tol=0.01)
-    factor = SIZES[unit.removesuffix("/s").lower()]
-    return math.isclose(float(amount) * factor, value, rel_tol=0.01)
+    factor = TIMES[unit] / 1000 if column.unit is Unit.SECONDS else SIZES[unit.removesuffix("/s").lower()]
+    half_of_last_figure = 0.5 / 10 ** len(amount.partition(".")[2]) * factor
+    return math.isclose(float(amount) * factor, value, rel_tol=0.01, abs_tol=half_of_last_figure)

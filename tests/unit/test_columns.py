@@ -175,10 +175,12 @@ SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
 
 
 def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]]]:
-    """Each noun's columns and rows, without what the screen alone has: the cluster default among brokers."""
+    """Each noun's columns and rows, without what the screen alone has: the cluster default among brokers, and the
+    sizes of topics, which `list` reads where it is asked for them."""
     for kind, rows in SCREEN.items():
         kept = [row for row in rows(snapshot) if kind != "brokers" or row.broker is not None]
-        yield kind, ACLS["resource"] if kind == "acls" else KINDS[kind], kept
+        columns: Columns[Any] = ACLS["resource"] if kind == "acls" else KINDS[kind]
+        yield kind, columns.without({"size"}) if kind == "topics" else columns, kept
 
 
 def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:

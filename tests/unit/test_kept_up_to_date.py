@@ -179,7 +179,7 @@ def test_logs_that_share_what_is_equal_are_observed_as_each_alone(
         assert known.waiting == {place for place, each in known.logs.items() if each.stable_since is not None}
         assert sorted(known.jumps) == sorted(jump for each in alone.values() for jump in each.jumps)
         assert sorted(known.falls) == sorted(fall for each in alone.values() for fall in each.falls)
-    kept = without_logs(known, {"a": 1})
+    kept = without_logs(known, {"b"})
     assert kept.waiting == {place for place in known.waiting if place[0] == "a"}
 
 

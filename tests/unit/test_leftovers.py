@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import pytest
+
 from console.cli.scheduled import removal_command, stale_throttles_table
 from console.language.grammar import parse
 from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize, ReplicaSizes
@@ -20,7 +22,10 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.snapshot import Snapshot
-from console.plan.edits import SubtractConfig, UnsetConfig
+from console.plan.edits import ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
+from console.plan.risk_rules import MOVE_UNTHROTTLED
+from console.plan.risks import risk_needs, risks
+from console.plan.staged import Staged
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES, stale_throttles
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
@@ -106,3 +111,45 @@ def test_the_commands_are_of_the_language() -> None:
     assert len(table.rows) == len(found)
     sources = {DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG}
     assert {own_source(resource) for resource in EVERYTHING} == sources
+
+
+def unthrottled(edit: ConfigEdit, *, moves: tuple[Reassignment, ...] = (MOVE,)) -> list[str]:
+    known = snapshot(EVERYTHING, *moves)
+    entry = known.configs[edit.resource].get(edit.key)
+    assert risk_needs([Staged(edit, entry)]).moves
+    return [risk.text for risk in risks([Staged(edit, entry)], known) if risk.name == MOVE_UNTHROTTLED]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        UnsetConfig(topic_resource("moving"), LEADER),
+        SetConfig(topic_resource("moving"), LEADER, ""),
+        SetConfig(topic_resource("moving"), LEADER, "0:1,1:3"),
+        SubtractConfig(topic_resource("moving"), LEADER, "1:2"),
+        UnsetConfig(topic_resource("moving"), FOLLOWER),
+        UnsetConfig(broker_resource(1), RATES[1]),
+        UnsetConfig(CLUSTER_DEFAULT, RATES[0]),
+    ],
+)
+def test_a_running_move_does_not_lose_its_limit_unasked(edit: ConfigEdit) -> None:
+    (text,) = unthrottled(edit)
+    assert text.startswith("it belongs to the running move of moving/1")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        SetConfig(topic_resource("moving"), LEADER, "*"),
+        SubtractConfig(topic_resource("moving"), LEADER, "0:1"),
+        SetConfig(broker_resource(1), RATES[1], "1000"),
+        UnsetConfig(broker_resource(2), RATES[1]),
+        UnsetConfig(topic_resource("still"), LEADER),
+    ],
+)
+def test_a_limit_that_no_move_needs_goes_without_a_warning(edit: ConfigEdit) -> None:
+    assert not unthrottled(edit)
+
+
+def test_without_a_move_a_limit_goes_without_a_warning() -> None:
+    assert not unthrottled(UnsetConfig(topic_resource("moving"), LEADER), moves=())

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.model.changes import LogTarget, TopicTarget
 from console.model.cluster import Group, LogRange, Partition, Topic
@@ -197,6 +198,8 @@ def test_a_topic_with_records_or_readers_says_so_and_is_typed() -> None:
     (found,) = warned(known, DeleteTopic("t"), facts=facts)
     assert found.accepted_as == "topic-deleted=t"
     assert found.text == ("36 GiB go for good, the newest record is 3 s old; read by groups billing (3 members), audit")
+    (ahead,) = warned(known, DeleteTopic("t"), facts=replace(facts, ages={"t": -2e9}))
+    assert ", the newest record's time lies in the future; read by" in ahead.text
     (idle,) = warned(known, DeleteTopic("t"), facts=empty("t", audit=1))
     assert idle.text == "it holds no records; read by group audit (1 member)"
     (unread,) = warned(known, DeleteTopic("t"))

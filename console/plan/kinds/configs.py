@@ -51,6 +51,7 @@ from console.plan.risk_rules import (
     DEAD_LETTERS_LOST,
     ISR_ABOVE_REPLICATION,
     MESSAGE_SIZE_LOWERED,
+    MOVE_UNTHROTTLED,
     NEEDS_RESTART,
     NOTHING,
     RETENTION_TINY,
@@ -62,6 +63,7 @@ from console.plan.risk_rules import (
     RiskRule,
 )
 from console.plan.staged import UNREAD, Described, Draft, Was
+from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -327,6 +329,7 @@ _RISKS = (
     RiskRule(
         SYSTEM_TOPIC, topic_risks.system_config, topic_risks.system_config_needs, lambda edit, _: edit.resource.name
     ),
+    RiskRule(MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
 )
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
