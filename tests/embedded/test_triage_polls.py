@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from console.operations.goals import Drain
 from console.operations.operation import State, Step
 from console.operations.throttle import Throttles
 from console.plan.stale_throttles import RATES
+from console.session import triage_polls
 from console.session.operating import begin as begin_operation
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
@@ -47,15 +47,19 @@ class Asked:
         self._client = client
         self.names: list[str] = []
         self.refused: dict[str, AdminError] = {}
-        self.slow: dict[str, float] = {}
+        self.moves: dict[str, tuple[Hand, float]] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
         """Run an operation."""
         self.names.append(" ".join([operation.__name__, *sorted(options)]))
         if operation.__name__ in self.refused:
             raise self.refused[operation.__name__]
-        await asyncio.sleep(self.slow.get(operation.__name__, 0.0))
-        return await self._client.run(operation, *args, **options)
+        try:
+            return await self._client.run(operation, *args, **options)
+        finally:
+            if operation.__name__ in self.moves:
+                hand, seconds = self.moves[operation.__name__]
+                hand.now += seconds
 
 
 @pytest.fixture
@@ -170,18 +174,30 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
         assert [each for each in session.snapshot.failures if each.part == part] == []
 
 
+class Hand:
+    """A clock that only answers move, and by as much as a test says."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 @pytest.mark.parametrize(("slow", "rests"), [((True,), False), ((True, False, True), False), ((True, True), True)])
 async def test_one_slow_answer_holds_up_no_later_read(
-    cluster: ThreadedCluster, slow: tuple[bool, ...], *, rests: bool
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, slow: tuple[bool, ...], *, rests: bool
 ) -> None:
     """Two in a row do: then it is the cluster that is large."""
+    hand = Hand()
+    monkeypatch.setattr(triage_polls, "time", hand)
     async with polling(cluster) as (poller, asked, _):
         await poller.poll(whole=True)
         for each in slow:
-            asked.slow = {"describe_topics": 1.0} if each else {}
+            asked.moves = {"describe_topics": (hand, 1.0)} if each else {}
             poller._due["topics"] = 0.0
             await poller.poll(whole=True)
-        assert (poller._due["topics"] - time.monotonic() > 10) is rests
+        assert (poller._due["topics"] - hand.now > 10) is rests
 
 
 async def test_a_missing_right_is_unknowable() -> None:

@@ -113,7 +113,7 @@ def test_a_command_that_others_may_have_written_is_not_run(tmp_path: Path) -> No
         f"ssl.keystore.password=${{exec:touch {ran}}}\n"
     )
     (tmp_path / "keys.p12").touch()
-    file.chmod(0o620)
+    file.chmod(0o602)
     with pytest.raises(ContextError, match=r"ssl\.keystore\.password: it is not run: others may write .*chmod go-w"):
         resolve(load({}, tmp_path), command_config=file)
     assert not ran.exists()
