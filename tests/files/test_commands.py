@@ -365,3 +365,14 @@ def test_replication_minus_one_is_the_brokers_default(kac: Kac, cluster: Threade
     code, out, err = kac("diff", "-f", str(file))
     assert code == 2
     assert "-2" in out + err
+
+
+def test_what_is_shown_of_a_topic_to_delete_was_read(kac: Kac, exported: Path) -> None:
+    lines = exported.read_text().splitlines()
+    start = lines.index("  checkout.refunds:")
+    exported.write_text("\n".join(lines[:start] + lines[start + 4 :]) + "\n")
+    for command in ("diff", "plan"):
+        _, out, _ = kac(command, "-f", str(exported), "--prune", "topics=checkout.*")
+        (warning,) = (line for line in out.splitlines() if line.startswith("! topic-deleted: "))
+        assert "GiB go for good" in warning
+        assert "not read" not in warning

@@ -404,7 +404,8 @@ def test_a_private_group_may_write_and_another_may_not(group: str, accepted: boo
 
 def _runs_as_daemon(program: str) -> bool:
     with suppress(OSError):
-        check = [program, "-c", f"import sys; assert sys.version_info >= (3, 11); open({str(ROOT / 'pyproject.toml')!r})"]
+        code = f"import sys; assert sys.version_info >= (3, 11); open({str(ROOT / 'pyproject.toml')!r})"
+        check = [program, "-c", code]
         return not subprocess.run(check, user="daemon", group="daemon", capture_output=True, check=False).returncode
     return False
 
