@@ -7,6 +7,7 @@ No terminal says whether it took the text, so no words here say more than what w
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any
 from textual.app import App
 
 from console.log_file import state_directory
+from console.programs import finished, home_folder, of_user
 from console.safe_files import PRIVATE, write_whole
 
 SENT, TO_TMUX = "sent to the terminal", "in tmux's buffer, and sent to its terminal"
@@ -58,7 +60,7 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     """
     app.copy_to_clipboard(text)
     text = app.clipboard
-    if environ.get("TMUX") and await _in_tmux(text):
+    if bool(environ.get("TMUX")) and await asyncio.to_thread(_in_tmux, text, environ):
         return TO_TMUX, "muted"
     if takes_copies(environ):
         return SENT, "muted"
@@ -71,18 +73,11 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     return f"this terminal takes no copies: written to {file}", "muted"
 
 
-async def _in_tmux(text: str) -> bool:
-    """Put a text into tmux's buffer, and let tmux send it to its terminal; return whether it did. That needs neither
-    set-clipboard on nor allow-passthrough on, which are no defaults."""
-    with suppress(OSError, TimeoutError):
-        none = asyncio.subprocess.DEVNULL
-        words = ("tmux", "load-buffer", "-w", "-")
-        tmux = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE, stdout=none, stderr=none)
-        try:
-            async with asyncio.timeout(TMUX_SECONDS):
-                await tmux.communicate(text.encode())
-        finally:
-            if tmux.returncode is None:
-                tmux.kill()
-        return tmux.returncode == 0
+def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
+    """Put a text into tmux's buffer, and let tmux send it to its terminal; return whether it did. Blocks. That needs
+    neither set-clipboard on nor allow-passthrough on, which are no defaults."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        tmux = of_user(("tmux", "load-buffer", "-w", "-"), environ, home_folder())
+        none = subprocess.DEVNULL
+        return finished(tmux, TMUX_SECONDS, input=text.encode(), stdout=none, stderr=none).returncode == 0
     return False

@@ -358,6 +358,23 @@ def test_of_path_folders_count_that_nobody_else_writes(tmp_path: Path, monkeypat
         of_user(["no-such-program"], environ)
 
 
+@pytest.mark.parametrize("given", ["{}", "."])
+def test_tmux_on_a_path_that_others_write_gets_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    from console.tui.clipboard import _in_tmux
+
+    ran = tmp_path / "ran"
+    tmux = made(tmp_path / "open" / "tmux", f"#!/bin/sh\n: > {ran}\n")
+    monkeypatch.chdir(tmux.parent)
+    environ = {"PATH": given.format(tmux.parent), "TMUX": "x", "HOME": str(tmp_path)}
+    assert _in_tmux("text", environ) == (given == "{}")
+    ran.unlink(missing_ok=True)
+    tmux.parent.chmod(0o777)
+    assert not _in_tmux("text", environ)
+    assert not ran.exists()
+
+
 def test_java_on_a_path_that_others_write_is_named_and_not_asked(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     java = made(tmp_path / "open" / "java", f"#!/bin/sh\ntouch {ran}\n")
