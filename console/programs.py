@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from console.safe_files import UntrustedPath, require_own
 LONGEST = 1 << 20
 """Bytes. A secret is not longer, and some programs never end writing."""
 LONGEST_REASON = 200
+_INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
 """Variables by which kac's own parts reach one another: with the secret, a program would command Spark's Java."""
 _NAMES_FOR_INTERPRETERS = """
@@ -106,6 +108,8 @@ def of_user(words: Sequence[str], environ: Mapping[str, str] = os.environ, folde
         require_own(program)
     else:
         program = along_path(name, environ)
+    if (script := _script(words, folder or Path.cwd())) is not None:
+        require_own(script)
     kept = {key: value for key, value in environ.items() if key not in _OF_KAC}
     return Program((str(program), *words[1:]), {**kept, "PATH": safe_path(environ)}, folder)
 
@@ -133,6 +137,16 @@ def interpreter(
     return Program(tuple(map(str, words)), {name: each for name, each in merged.items() if each is not None}, folder)
 
 
+def _script(words: Sequence[str], folder: Path) -> Path | None:
+    """Return the file that a program runs which is an interpreter; None for another program, and for code in the words
+    themselves."""
+    if not _INTERPRETER.fullmatch(Path(words[0]).name):
+        return None
+    named = next((each for each in words[1:] if not each.startswith("-")), None)
+    found = folder / named if named else None
+    return found if found is not None and found.is_file() else None
+
+
 def home_folder() -> Path:
     """Return where one of the user's programs works that no file names: not in a folder that others may have filled."""
     named = Path(os.environ.get("HOME") or "/")
@@ -145,8 +159,12 @@ def python(*arguments: str, folder: Path) -> Program:
 
 
 def own_modules() -> dict[str, str]:
-    """Return the variable by which another Python finds the modules that this process finds."""
-    return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if Path(each).is_absolute())}
+    """Return the variable by which another Python finds the modules that this process finds, but for those of relative
+    folders in PYTHONPATH, which Python has made absolute: an empty one is the folder one is in."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    relative = {str(Path(each).absolute()) for each in given if not Path(each).is_absolute()}
+    found = [each for each in sys.path if Path(each).is_absolute() and str(Path(each)) not in relative]
+    return {"PYTHONPATH": os.pathsep.join(found)}
 
 
 def _folders(environ: Mapping[str, str]) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from console.contexts.context import BrokenContext, ContextError, Surroundings
 from console.contexts.own_file import own_path, own_text
-from console.present.text import clean
 from console.safe_files import PRIVATE, read_text, write_whole
+from widgets.cells import clean
 
 _MODULES = {"PLAIN": "plain.PlainLoginModule"}
 _SCRAM = "scram.ScramLoginModule"

@@ -20,16 +20,34 @@ _PASSWORDS = re.compile(
 _WORDS = (
     r"pass(?:word|wd|phrase|code)|pwd|secret|token|credential|bearer|jaas"
     r"|(?:api|access|private|encryption|master|signing|shared|account)[._-]?key|user[._-]?info"
+    r"|(?:[._-]|key|store|user)pass(?!\w)|hmac(?!\w)|(?:hmac|keystore)[._-]?key(?!\w)|client[._-]?assertion(?![\w.-])"
 )
 _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
+_QUOTE = r"""(?:\\{0,15}["'])?"""
+"""One that may be escaped, as in JSON within JSON: then the value ends at one that is escaped as often."""
 _PAIR = re.compile(
-    # A quote may be escaped, as in JSON within JSON: then the value ends at one that is escaped as often.
-    rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)((?:\\{{0,15}}["'])?\s*+[=:]\s*+)"""
-    r"""("(?:[^"\\]|\\.)*+"|'[^']*+'|(\\{1,15}")(?:(?!(?<!\\)(?:\4|")).)*+(?:\4)?|[^\s"',;}]++)""",
+    rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)"""
+    # Also ``"name": KEY, "value": VALUE``, as Connect and Kafka's own tools write a config.
+    rf"""({_QUOTE}\s*+(?:=>|->|:=|[=:]|,\s*+{_QUOTE}value{_QUOTE}\s*+[=:])\s*+)"""
+    r"""(b?"(?:[^"\\]|\\.)*+"|b?'[^']*+'|(\\{1,15}")(?:(?!(?<!\\)(?:\4|")).)*+(?:\4)?"""
+    # Lists and objects; a block of YAML; a word, in which there may be a comma that begins nothing of its own.
+    r"""|\[[^\]]*+\]?|\{[^}]*+\}?|[|>][+-]?[ \t]*+(?:(?:\n|\\{1,31}n)[ \t]++[^\n\\"]*+)++"""
+    r"""|(?:[^\s"',;}]|[,;](?![\w. -]{0,60}[=:]|[\s"',;}\])]|\Z))++)""",
     re.IGNORECASE | re.DOTALL,
 )
+_OPTION = re.compile(
+    r"""((?<![\w-])--[\w-]*?(?:password|passwd|passphrase|pwd|secret|token|api-?key)\s++)("[^"]*+"|'[^']*+'|[^\s"'-]\S*+)""",
+    re.IGNORECASE,
+)
+_INVALID, _OF_CONFIG = "Invalid value ", " for configuration "
+_REFUSED = re.compile(rf"{_OF_CONFIG}([\w.-]+)")
+"""Kafka's ``Invalid value VALUE for configuration KEY: why``."""
+_NAMES_ONE = re.compile(r"\b(?:topic|group)s? ['\"]?\Z", re.IGNORECASE)
+_API_KEY = re.compile(r"api[._-]?key\Z", re.IGNORECASE)
+_FILE_KEY = re.compile(r"[._-](?:file|location|path)\Z", re.IGNORECASE)
+_API_VERSION = re.compile(r"\s{0,4},\s{0,4}api_?version", re.IGNORECASE)
 
 
 def seems_sensitive(key: str) -> bool:
@@ -53,9 +71,34 @@ def without_secrets(text: str, hidden: str) -> str:
     def cut(found: re.Match[str]) -> str:
         key, between, value = found.group(1, 2, 3)
         stays = value == "?" or value.startswith("@") or hidden in value or not seems_sensitive(key)
-        return found[0] if stays else f"{key}{between}{hidden}"
+        return found[0] if stays or _is_no_value(found) else f"{key}{between}{hidden}"
 
-    return without_looks(_PAIR.sub(cut, text) if _HELD.search(text) else text, hidden)
+    if _HELD.search(text):
+        text = _OPTION.sub(lambda found: f"{found[1]}{hidden}", _PAIR.sub(cut, _without_refused(text, hidden)))
+    return without_looks(text, hidden)
+
+
+def _is_no_value(found: re.Match[str]) -> bool:
+    """Return whether what follows a key is a sentence about a config, a mechanism, a topic or a group of that name, the
+    number or name of one of Kafka's APIs, or where a secret's file is."""
+    text, start = found.string, found.start()
+    if text.startswith(_OF_CONFIG, max(0, start - len(_OF_CONFIG))):
+        return True
+    if found[1] == "OAUTHBEARER" or (found[3].startswith("/") and _FILE_KEY.search(found[1])):
+        return True
+    if _API_KEY.search(found[1]):
+        return (found[3].isdigit() and len(found[3]) < 4) or _API_VERSION.match(text, found.end()) is not None
+    return ": " in found[2] and _NAMES_ONE.search(text[max(0, start - 10) : start]) is not None
+
+
+def _without_refused(text: str, hidden: str) -> str:
+    parts, done = [], 0
+    for found in _REFUSED.finditer(text):
+        begins = text.rfind(_INVALID, done, found.start())
+        if begins >= 0 and seems_sensitive(found[1]):
+            parts += [text[done : begins + len(_INVALID)], hidden]
+            done = found.start()
+    return "".join((*parts, text[done:]))
 
 
 def data_without_secrets(data: Data, hidden: str) -> Data:

@@ -64,6 +64,10 @@ _SHORTEST_HEADER = 15
 """Characters of ``{"alg":"a"}`` in base64url."""
 _QUOTE = r"""(?:\\{0,15}["'])?"""
 """One that may be escaped, as in JSON within JSON."""
+_OF_SENTENCES = (
+    r"(?:tokens?|auth|authentication|authorization|credentials?|scheme|header|realm|is|was|not)(?![\w.~+/=-])"
+)
+_PORT = r"\d{1,5}"
 _NAMED = (
     r"x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)"
     r"|sig|signature|sharedaccesssignature"
@@ -76,11 +80,44 @@ FORMS = (
         re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL),
         _behind,
     ),
-    # The password, or a token in place of the user, before the @ of a URL.
-    Form(("://",), re.compile(r"""(://[^\s/:@"'<>]*+:)[^\s/"'<>]+(?=@)"""), _behind),
-    Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=@)", re.ASCII), _behind),
+    # A token in place of the user, or the password, before the @ of a URL. In a password there may be a slash where no
+    # port stands; a URL may have its slashes escaped, as some writers of JSON do, or be a part of another one.
+    Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=(?::(?:x-oauth-basic)?)?@)", re.ASCII), _behind),
+    Form(
+        ("//", "\\/"),
+        re.compile(
+            r"""(:(?:\\{0,31}/){2}(?!\[)[^\s/:@"'<>\\]*+:)"""
+            rf"""(?:[^\s/"'<>]+(?=@)|(?!{_PORT}(?:[/?#,;\\'"]|\Z))[^\s"<>]{{1,200}}?(?=@))"""
+        ),
+        _behind,
+    ),
+    Form(
+        ("%3a%2f%2f",),
+        re.compile(
+            rf"""(%3A%2F%2F[^\s/:@"'<>%]{{0,100}}+%3A)(?!{_PORT}(?:%2F|%3F|[\s&"']|\Z))[^\s"'<>&]{{1,200}}?(?=%40)""",
+            re.IGNORECASE,
+        ),
+        _behind,
+    ),
+    Form(
+        ("-u", "--"),
+        re.compile(r"""((?<![\w-])(?:-u|--(?:proxy-)?user)[ =]["']?[^\s:"']{1,100}:)[^\s"']+"""),
+        _behind,
+    ),
+    Form(
+        ("cookie",),
+        re.compile(
+            rf"""(\b(?:set-)?cookie2?{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE})(?=[^\s=;"']{{1,100}}=)[^\r\n"']{{4,}}+""",
+            re.IGNORECASE,
+        ),
+        _behind,
+    ),
     # HTTP: of schemes that are also words, only what is a pair in base64; a header without a scheme that is known.
-    Form(("bearer",), re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:])[^\s"',;\\}}]++""", re.IGNORECASE), _behind),
+    Form(
+        ("bearer",),
+        re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:]|{_OF_SENTENCES})[^\s"',;\\}}]++""", re.IGNORECASE),
+        _behind,
+    ),
     Form(("basic",), re.compile(r"(\bbasic\s++)([A-Za-z0-9+/_-]{4,}+={0,2})", re.IGNORECASE), _user_and_password),
     Form(
         ("authorization",),
@@ -101,16 +138,23 @@ FORMS = (
         _behind,
     ),
     Form(("eyj",), re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
-    # Tokens that services begin with a word of their own.
+    # Tokens that services begin with a word of their own; names of topics have no digits there.
     Form(
-        ("ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "aiza", "hvs.", "dapi", "_live_"),
+        (
+            *("ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "aiza", "hvs.", "dapi", "_live_"),
+            *("npm_", "pypi-", "hf_", "dop_v1_", "sg.", "ya29.", "sk-"),
+        ),
         re.compile(
             r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}+|github_pat_[A-Za-z0-9_]{20,}+|glpat-[\w-]{20,}+"
-            r"|xox[abeprs]-[\w-]{10,}+|AIza[\w-]{35}|hvs\.[\w-]{20,}+|dapi[0-9a-f]{32}|[rs]k_live_[A-Za-z0-9]{16,}+)",
+            r"|AIza[\w-]{35}|dapi[0-9a-f]{32}|npm_[A-Za-z0-9]{30,}+|pypi-AgEI[\w-]{20,}+|hf_[A-Za-z0-9]{30,}+"
+            r"|dop_v1_[0-9a-f]{64}|SG\.[\w-]{22}\.[\w-]{40,}+|ya29\.[\w-]{20,}+"
+            r"|(?:xox[abeprs]-(?=[a-z-]{0,40}\d)|(?:hvs\.|sk-(?:proj-|ant-)?|[rs]k_live_)(?=[A-Za-z_-]{0,40}\d))"
+            r"[\w-]{16,}+)",
             re.ASCII,
         ),
         _whole,
     ),
+    Form(("hooks.slack.com",), re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]+"), _behind),
 )
 
 

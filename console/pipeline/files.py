@@ -161,6 +161,12 @@ class Entry(NamedTuple):
     tag: str = ""
 
 
+LARGEST = 2 << 30
+"""Bytes of a file that is read at once: a segment of a metadata log has half of it."""
+NO_FILE = frozenset({errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.EFBIG})
+"""The errors by which `Filesystem.read` says that there is no such file, or something else in its place."""
+
+
 class Filesystem:
     """Read and write this machine's files by absolute path. `s3.S3Files` does the same with the objects of a bucket.
 
@@ -180,9 +186,11 @@ class Filesystem:
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: it can't be read, or is no plain file.
+            OSError: it can't be read, is no plain file, or is larger than LARGEST.
         """
         with open_plain(path) as file:
+            if length is None and os.fstat(file.fileno()).st_size - start > LARGEST:
+                raise OSError(errno.EFBIG, f"it has more than {LARGEST >> 30} GiB", path)
             file.seek(start)
             return file.read() if length is None else file.read(length)
 

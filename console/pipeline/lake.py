@@ -27,7 +27,7 @@ from console.model.foreign_json import json_of
 from console.model.numbers import json_text, plural
 from console.pipeline import delta_log
 from console.pipeline.delta_log import TableFiles
-from console.pipeline.files import Filesystem, LakeError, Lock, is_run_id, iso_now, this_process
+from console.pipeline.files import NO_FILE, Filesystem, LakeError, Lock, is_run_id, iso_now, this_process
 from console.pipeline.schema import Table
 
 FORMAT = 1
@@ -127,6 +127,7 @@ class Lake:
         Raises:
             NoLake: the file is missing.
             DamagedLake: it is no JSON object.
+            LakeError: it can't be read.
         """
         try:
             text = self.files.read(self.path("lake.json"))
@@ -135,6 +136,11 @@ class Lake:
                 f"There is no lake at {self.where}: lake.json is missing. `kac lake collect` makes one; --lake names "
                 "another."
             ) from None
+        except OSError as wrong:
+            why = wrong.strerror or wrong
+            raise LakeError(
+                f"The lake at {self.where} can't be read: lake.json: {why}. Put a copy of it back."
+            ) from wrong
         with delta_log.reading(self.where, "lake.json"):
             return {**json_of(text)}
 
@@ -215,8 +221,15 @@ class Lake:
     def runs(self) -> Iterator[dict[str, Any]]:
         """Yield what the last runs did, newest first."""
         for name in self._run_names():
-            with suppress(ValueError, FileNotFoundError):
-                yield {**json_of(self.files.read(self.path(f"runs/{name}")))}
+            try:
+                found = {**json_of(self.files.read(self.path(f"runs/{name}")))}
+            except (ValueError, TypeError):
+                continue
+            except OSError as wrong:
+                if wrong.errno in NO_FILE:
+                    continue
+                raise
+            yield found
 
     def _run_names(self) -> list[str]:
         found = (each.name for each in self.files.entries(self.path("runs")))

@@ -12,7 +12,7 @@ from console.model.changes import (
     Outcome,
     Status,
 )
-from console.model.config import ConfigResource
+from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
@@ -169,8 +169,9 @@ def _side(
 def _note(line: DiffLine) -> str:
     """Return a note on a change: how a list is changed, that a broker has to be restarted, how long the value is to
     hold."""
-    target = line.staged.edit.target
-    if isinstance(target, ConfigResource) and update_mode(target.type, line.key) is UpdateMode.RESTART:
+    target, was = line.staged.edit.target, line.staged.was
+    entry = was if isinstance(was, ConfigEntry) else None
+    if isinstance(target, ConfigResource) and update_mode(target.type, line.key, entry) is UpdateMode.RESTART:
         note = "needs a restart"
     else:
         note = line.verb if line.verb in ("append", "subtract") else ""

@@ -29,6 +29,7 @@ from console.present.names import plural
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
 from console.session.former_changes import former_lines
+from console.session.journal_changes import set_back_lines
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session, Work
@@ -212,6 +213,8 @@ async def apply_flow(
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
     staged = session.plan.staged
+    for line in await set_back_lines(staged, session.journal):
+        front.tell(line)
     facts = await read_for_risks(session, staged)
     hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
     run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)

@@ -36,8 +36,9 @@ from console.plan.conflicts import (
     set_back,
     surprises,
 )
+from console.plan.current_state import moved
 from console.plan.diff import diff
-from console.plan.edits import Edit, Slot
+from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan, with_outcomes
@@ -187,7 +188,10 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
 
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at what the cluster itself may take back."""
+"""Seconds between two looks at what the cluster itself, or another client, may take back."""
+SPREADS_WITHIN = 3.0
+"""Seconds within which every broker shows a value that another one has taken; after them, one that is as before was set
+back."""
 
 
 async def _set_back(
@@ -197,17 +201,29 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
 ) -> tuple[Conflict, ...]:
-    """Look again at applied edits that the cluster itself may take back, until it has done so or does not any more.
-    Returns those that it has taken back."""
-    waits = [(each, kind_of(each.edit).relapses(each.edit, now)) for each in applied]
+    """Look again at applied edits whose value is as before again, and at those that the cluster itself may take back,
+    until it has done so or does not any more. Returns those that were taken back."""
+    done = tuple(applied)
+    late = _as_before(done, now)
+    began = time.monotonic()
+    while late and time.monotonic() - began < SPREADS_WITHIN and not work.stopping:
+        await asyncio.sleep(LOOK_EVERY)
+        late = _as_before([each.staged for each in late], await looked([each.staged for each in late]))
+    waits = [(each, kind_of(each.edit).relapses(each.edit, now)) for each in done]
     watched = [each for each, seconds in waits if seconds > 0]
     began, most = time.monotonic(), max((seconds for _, seconds in waits), default=0.0)
     while watched and (passed := time.monotonic() - began) < most and not work.stopping:
         progress("seconds of looking whether it lasts", round(passed), round(most))
         await asyncio.sleep(LOOK_EVERY)
         if back := set_back(watched, await looked(watched)):
-            return back
-    return ()
+            return (*late, *back)
+    return late
+
+
+def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[Conflict, ...]:
+    """Return the applied edits of configs, quotas and ACLs whose value is the former one; others take effect later."""
+    mine = [each for each in applied if isinstance(each.edit, ConfigEdit | QuotaEdit | AclEdit)]
+    return tuple(each for each in set_back(mine, now) if not moved(each.staged.edit, each.staged.was, each.now))
 
 
 def _edits(staged: Iterable[Staged]) -> list[Edit]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
@@ -18,14 +19,14 @@ from console.model.failure import Failure
 from console.model.journal_lines import Closed, Decided, Mended, Place
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
-from console.plan.edits import Slot
+from console.plan.edits import AclEdit, ConfigEdit, DeleteTopic, QuotaEdit, Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
-from console.session.former_changes import history_of, in_journal, read_open, reconcile_open
+from console.session.former_changes import any_journal, history_of, in_journal, read_open, reconcile_open
 from console.session.read_again import read_again
 
 if TYPE_CHECKING:
@@ -55,6 +56,69 @@ async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]
     """Return the result of `use`, called in a thread with the changes of a cluster, the latest first. Only
     as many are read as it takes. Raises Refused as `read_open` does."""
     return await in_journal(journal, lambda file: use(latest_changes(file.latest(), still_runs)))
+
+
+LOOKED_BACK = 200
+"""Changes that are looked at to find what was set back."""
+
+
+async def set_back_lines(staged: Iterable[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
+    """Return a line for each staged config, quota or ACL that the journal's latest change of it made the same, and
+    that is not so now: another client sets it back. Nothing where there is no journal, or it can't be read."""
+    from console.journal.segments import JournalError
+    from console.session.session import NoJournal
+    from console.session.snapshot_reader import Refused
+
+    mine = {each.edit.slot: each for each in staged if isinstance(each.edit, _LASTING)}
+    if not mine or not any_journal(os.environ):
+        return ()
+    try:
+        made = await read_latest(await journal(), lambda changes: made_before(mine, islice(changes, LOOKED_BACK)))
+    except (JournalError, NoJournal, Refused):
+        return ()  # the lines on former changes say why
+    return tuple(_set_back_line(slot, numbers) for slot, numbers in made.items())
+
+
+_LASTING = ConfigEdit | QuotaEdit | AclEdit
+"""What takes effect at once, and lasts unless somebody changes it."""
+
+
+def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mapping[Slot, tuple[int, ...]]:
+    """Return which changes made the same as these edits, without another change of theirs in between. Pure.
+
+    Args:
+        mine: edits by their slots.
+        changes: the latest first.
+
+    Returns:
+        The numbers of the changes by slot, the first one first.
+    """
+    left, found = dict(mine), dict[Slot, tuple[int, ...]]()
+    for change in changes:
+        for place in change.in_state(State.APPLIED):
+            was = change.entries[place].staged
+            slot = was.edit.slot
+            if isinstance(was.edit, DeleteTopic):  # what was set on it went with it
+                left = {other: each for other, each in left.items() if each.edit.on_topic != was.edit.name}
+            if slot not in left:
+                continue
+            if was.edit == left[slot].edit and place not in change.undone:
+                found[slot] = (change.number, *found.get(slot, ()))
+            else:
+                del left[slot]
+        if not left:
+            break
+    return found
+
+
+def _set_back_line(slot: Slot, numbers: Sequence[int]) -> str:
+    what = f"{names.target(slot.target)} {slot.key}".strip()
+    if len(numbers) == 1:
+        times = f"change {numbers[0]} made the same, and it was set back since"
+    else:
+        changes = names.some([str(each) for each in numbers])
+        times = f"changes {changes} made the same, and it was set back {len(numbers)} times"
+    return f"{what}: {times}, by another client: find out which, or this does not last either"
 
 
 async def read_history_table(

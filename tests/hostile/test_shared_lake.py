@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,31 @@ def test_no_reader_of_a_lake_waits_for_a_pipe(tmp_path: Path) -> None:
         FILES.read(str(tmp_path / "lake.json"))
     with pytest.raises(OSError, match="no plain file"):
         open_plain(tmp_path / "lake.json")
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+
+
+def circle(path: Path) -> None:
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize("planted", [pipe, sparse, circle, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file_of_a_lake_is_named_or_left_out(tmp_path: Path, planted: Callable[[Path], None]) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.put_run("20260101T000000Z-aaaaaa", {"job": "update"})
+    planted(tmp_path / "lake" / "runs" / "20260102T000000Z-aaaaaa.json")
+    assert [run["job"] for run in lake.runs()] == ["update"]
+    (tmp_path / "lake" / "lake.json").unlink()
+    planted(tmp_path / "lake" / "lake.json")
+    with pytest.raises(LakeError, match=r"lake at .* can't be read: lake\.json: "):
+        Lake.open(lake.where)
 
 
 # -- keys that are whole or not there -------------------------------------------------------------------------------

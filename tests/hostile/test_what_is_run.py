@@ -152,6 +152,25 @@ def test_the_command_that_is_installed_takes_no_module_from_the_working_folder(p
         subprocess.run([command, *argv], cwd=planted, env=environ, capture_output=True, check=False, timeout=PATIENCE)
 
 
+@pytest.mark.parametrize("given", [":{0}", "{0}:", ".", "inner:{0}"])
+def test_relative_folders_of_pythonpath_go_no_further(tmp_path: Path, given: str) -> None:
+    """Python makes them absolute when it starts, so that nothing in its path tells them from others."""
+    folder, own = tmp_path / "shared", tmp_path / "own"
+    (folder / "inner").mkdir(parents=True)
+    own.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; from console.programs import own_modules; print(own_modules())"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((given.format(own), str(ROOT)))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(folder) not in done.stdout
+    assert str(ROOT) in done.stdout
+    assert (str(own) in done.stdout) == ("{0}" in given)
+
+
 # -- another user may change it --------------------------------------------------------------------------------------
 
 
@@ -306,6 +325,21 @@ def test_a_program_that_another_user_may_change_is_not_run(
     assert not ran.exists()
     assert "token is not run: " in said
     assert str(tmp_path / "above") in said
+
+
+@pytest.mark.parametrize("words", [("sh", "{}"), ("bash", "-e", "{}", "a"), (sys.executable, "-I", "{}")])
+@ways
+@root
+def test_a_script_of_an_interpreter_is_looked_at_as_a_program_is(
+    tmp_path: Path, way: Callable[[Path], None], words: tuple[str, ...]
+) -> None:
+    script = made(tmp_path / "above" / "folder" / "token", "print\n", mode=0o644)
+    asked = [each.format("above/folder/token") for each in words]
+    assert of_user(asked, folder=tmp_path).words[1:] == tuple(asked[1:])
+    way(script)
+    with pytest.raises(UntrustedPath):
+        of_user(asked, folder=tmp_path)
+    assert of_user([words[0], "-c", "cat /dev/null"], folder=tmp_path)
 
 
 def test_of_path_folders_count_that_nobody_else_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,3 +214,12 @@ def test_of_many_topics_their_number_is_typed_but_for_those_of_others(many: int,
     accepted = {risk.accepted_as for risk in warned(known, *edits)}
     mine = {f"topic-deleted={many}"} if many > 3 else {f"topic-deleted={name}" for name in names}
     assert accepted == mine | ({"topic-deleted=_schemas"} if also else set())
+
+
+@pytest.mark.parametrize("name", [name for name, policy in OTHERS.items() if policy == "compact"])
+def test_nobody_is_sent_to_empty_a_compacted_topic_of_other_machinery(name: str) -> None:
+    known = snapshot({name: "compact", "mine": "compact"})
+    (other,) = stage(EMPTY, [TrimLog(name, 0, 50)], known).refused
+    assert other.remedy.startswith("Leave them: they belong to ")
+    (mine,) = stage(EMPTY, [TrimLog("mine", 0, 50)], known).refused
+    assert "append topic mine cleanup.policy=delete" in mine.remedy

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.broker_keys import UpdateMode, as_altered, broker_key_of, update_mode
+from console.model.cluster import Broker, ClusterInfo
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -17,9 +18,14 @@ from console.model.codes import (
     ConfigType,
     ResourceType,
 )
-from console.model.config import ConfigEntry, ConfigSet
+from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.dynamic_keys import CLUSTER_WIDE_KEYS, DYNAMIC_ONLY_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS
 from console.model.feature_levels import feature_levels, level_name
+from console.model.snapshot import Snapshot
+from console.plan.diff import diff
+from console.plan.edits import SetConfig
+from console.plan.plan import EMPTY, stage
+from console.present.plan_rows import plan_groups
 
 MODES = [
     ("log.cleaner.threads", UpdateMode.CLUSTER_WIDE),
@@ -98,3 +104,15 @@ def test_no_key_has_two_modes() -> None:
 def test_the_levels_of_the_newest_release_are_known() -> None:
     assert level_name("metadata.version", 33) == "4.4-IV2"
     assert 2 in feature_levels()["share.version"]
+
+
+def test_a_plan_says_of_a_key_what_its_broker_says() -> None:
+    """The table has it as dynamic; on the newest releases brokers refuse to alter it."""
+    key, target = "advertised.listeners", broker_resource(1)
+    notes = []
+    for read_only in (True, False):
+        configs = {target: ConfigSet((ConfigEntry(key, "A://a:1", ConfigSource(4), read_only, type=ConfigType(7)),))}
+        known = Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), configs=configs)
+        plan = stage(EMPTY, [SetConfig(target, key, "A://b:1")], known).plan
+        notes += [row.note for group in plan_groups(diff(plan, known), plan, known) for row in group.rows]
+    assert notes == ["needs a restart", ""]

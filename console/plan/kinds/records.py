@@ -12,7 +12,7 @@ from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
-from console.model.system_topics import is_kafkas_own
+from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
 from console.plan.edit_kind import Batch, EditKind, Json, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
@@ -52,11 +52,13 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
     # A policy that the same plan changes is judged by the broker: configs are sent before records are deleted.
     value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
     if policy is not None and value is not None and not _by_request(value, policy.documentation):
+        owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
+        advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
         return Refused(
             edit,
             f"cleanup.policy of {name} is {value or 'empty'}: "
             "brokers delete records by request only where it has delete in it",
-            f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys.",
+            advice if owner is None else f"Leave them: they belong to {owner.owner}.",
         )
     log = draft.snapshot.log_ranges.get((name, edit.partition))
     if log is None:
