@@ -174,6 +174,8 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
 
 
 def _brokers(options: argparse.Namespace) -> int:
+    from msgspec.structs import replace
+
     from console.answers.results import Printer
     from console.files.compare import broker_table
     from console.language.snapshot_parts import Needs
@@ -193,5 +195,6 @@ def _brokers(options: argparse.Namespace) -> int:
         if number not in sets:
             complain(f"broker {number} could not be read")
     rows = broker_matrix(sets, every=options.every)
-    Printer(options.output)(broker_table(rows, sorted(sets)))
+    table = broker_table(rows, sorted(sets))
+    Printer(options.output)(table if len(sets) == len(ids) else replace(table, empty="those that were read are alike"))
     return FAILED if len(sets) < len(ids) else _code(bool(rows), options)

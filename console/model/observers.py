@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from console.model.cluster import Broker, Partition, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
-from console.model.foreign_json import json_as
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
 """Topics' keys whose value is a JSON object with `observers`: how many, and where."""
@@ -42,6 +41,8 @@ def observer_rules(configs: ConfigSet) -> Rules:
         entry = configs.get(key)
         if entry is None or not entry.value:
             continue
+        from console.model.foreign_json import json_as  # few clusters have such a key
+
         try:
             return json_as(entry.value, _Placement).observers
         except ValueError:

@@ -171,6 +171,11 @@ def test_brokers_are_compared_and_the_odd_one_is_marked(kac: Kac, cluster: Threa
     }  # fmt: skip
 
 
+def test_brokers_of_which_one_is_down_are_not_said_to_be_alike(kac: Kac, cluster: ThreadedCluster) -> None:
+    cluster.run(lambda c: c.broker_down(3))
+    assert kac("compare", "--brokers") == (1, "those that were read are alike\n", "kac: broker 3 could not be read\n")
+
+
 def test_entities_and_files_are_compared(kac: Kac, exported: Path, tmp_path: Path) -> None:
     _, out, _ = kac("compare", f"topic:{ORDERS}", "topic:checkout.payments")
     assert "cleanup.policy  delete (default)" in " ".join(out.split(" "))

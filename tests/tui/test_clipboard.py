@@ -8,6 +8,7 @@ import re
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from base64 import b64decode
@@ -99,9 +100,12 @@ def program(folder: Path, times: int) -> list[str]:
 def test_it_reaches_the_terminal_around_tmux(tmp_path: Path, option: str, times: int) -> None:
     (tmp_path / "conf").write_text(option and f"set -g {option}")
     tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", str(tmp_path / "conf")]
-    took, shown = reached(
-        [*tmux, "new-session", " ".join(program(tmp_path, times))], {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    )
+    try:
+        took, shown = reached(
+            [*tmux, "new-session", " ".join(program(tmp_path, times))], {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+        )
+    finally:  # its server outlives the terminal
+        subprocess.run([*tmux, "kill-server"], capture_output=True, check=False, timeout=PATIENCE)
     assert took
     assert set(took) == {b"orders" * times}
     assert "said: in tmux's buffer, and sent to its terminal" in shown
@@ -113,9 +117,11 @@ def test_it_reaches_the_terminal_around_tmux(tmp_path: Path, option: str, times:
 def test_it_reaches_the_terminal_around_screen(tmp_path: Path, times: int) -> None:
     folder = tmp_path / "s"
     folder.mkdir(mode=0o700)
-    took, shown = reached(
-        ["screen", "-c", "/dev/null", *program(tmp_path, times)],
-        {"PYTHONPATH": str(ROOT), "SCREENDIR": str(folder), "HOME": str(tmp_path)},
-    )
+    environ = {"PYTHONPATH": str(ROOT), "SCREENDIR": str(folder), "HOME": str(tmp_path)}
+    try:
+        took, shown = reached(["screen", "-S", "copies", "-c", "/dev/null", *program(tmp_path, times)], environ)
+    finally:
+        quits = ["screen", "-S", "copies", "-X", "quit"]
+        subprocess.run(quits, env={**os.environ, **environ}, capture_output=True, check=False, timeout=PATIENCE)
     assert set(took) == {b"orders" * times}
     assert "said: sent to the terminal" in shown
