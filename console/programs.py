@@ -138,11 +138,11 @@ def interpreter(
 
 
 def _script(words: Sequence[str], folder: Path) -> Path | None:
-    """Return the file that a program runs which is an interpreter; None for another program, and for code in the words
-    themselves."""
-    if not _INTERPRETER.fullmatch(Path(words[0]).name):
+    """Return the script that an interpreter runs; None for another program, and for code among its arguments."""
+    program, *arguments = words
+    if not _INTERPRETER.fullmatch(Path(program).name):
         return None
-    named = next((each for each in words[1:] if not each.startswith("-")), None)
+    named = next((each for each in arguments if not each.startswith("-")), None)
     found = folder / named if named else None
     return found if found is not None and found.is_file() else None
 

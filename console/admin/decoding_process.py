@@ -94,6 +94,8 @@ class DecodingProcess:
                 answer = _exchanged(process, request, began + min(seconds, allowance.seconds), allowance)
             finally:
                 allowance.seconds -= time.monotonic() - began
+            if isinstance(answer, Refused) and answer.is_last:
+                self._end()
         except (OSError, EOFError, msgspec.DecodeError):
             self._end()
             raise NotDecoded("decoding it ended the process that decodes: it takes too much memory or time") from None

@@ -326,7 +326,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
 
 
 def _statement(words: Sequence[str]) -> str | None:
-    """Return words of a shell as the statement of the language that they are, None where they are none."""
+    """Return the statement of the language that words of a shell are, None for other words."""
     from console.language.errors import ParseError
     from console.language.grammar import parse
     from console.language.quoting import as_typed

@@ -147,12 +147,12 @@ def _written(line: str) -> str:
 def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     words = [each.text for each in reader.raw.words]
     known = VERBS.get(name) if word.bare else None
-    typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
-    if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
-        reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
         reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)
+    typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
+    if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
+        reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")

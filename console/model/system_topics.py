@@ -21,7 +21,7 @@ _OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic",
 
 
 class SystemTopic(Struct, frozen=True):
-    """What somebody keeps in a topic.
+    """What a program keeps in a topic.
 
     owner: whose it is, as an operator says it. lost: the loss when it is deleted or emptied. grown: what goes wrong
     with more partitions, ``""`` where nothing does. policy: an item without which its cleanup.policy loses records that

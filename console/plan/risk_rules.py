@@ -46,6 +46,7 @@ NAMES = (
     RETENTION_TINY,
     MESSAGE_SIZE_LOWERED,
     SYSTEM_TOPIC,
+    MOVE_UNTHROTTLED,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,
@@ -63,7 +64,6 @@ NAMES = (
     DEAD_LETTERS_LOST,
     PRUNES_MANY,
     TOPIC_DELETED,
-    MOVE_UNTHROTTLED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

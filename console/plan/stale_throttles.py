@@ -79,7 +79,7 @@ def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
 
 
 def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for an edit that takes the limit off a move that runs. A rate that is set anew is a limit."""
+    """Yield a warning for an edit that takes the limit off a move that runs. Another rate is a limit."""
     configs = judged.before.configs.get(edit.resource)
     if edit.key not in (*RATES, *LISTS) or configs is None:
         return

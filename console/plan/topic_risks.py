@@ -494,7 +494,7 @@ def deleted(edit: DeleteTopic, judged: Judged) -> Iterator[str]:
 
 def deleted_subject(edit: DeleteTopic, judged: Judged) -> str:
     """Return what is typed for a topic to delete: its name; the number of topics, where a plan deletes many that
-    nobody but their own readers needs."""
+    only their own readers need."""
     if owner_of(edit.name, judged) is not None:
         return edit.name
     names = [each.edit.name for each in judged.staged if isinstance(each.edit, DeleteTopic)]

@@ -16,7 +16,6 @@ from typing import Any
 from textual.app import App
 
 from console.log_file import state_directory
-from console.programs import finished, home_folder, of_user
 from console.safe_files import PRIVATE, write_whole
 
 SENT, TO_TMUX = "sent to the terminal", "in tmux's buffer, and sent to its terminal"
@@ -65,6 +64,8 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     if takes_copies(environ):
         return SENT, "muted"
     file = state_directory(environ) / "copied"
+    # Here, as a start needs no programs.
+
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(file, f"{text}\n", PRIVATE)
@@ -76,6 +77,9 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
 def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Put a text into tmux's buffer, and let tmux send it to its terminal; return whether it did. Blocks. That needs
     neither set-clipboard on nor allow-passthrough on, which are no defaults."""
+    # Here, as a start needs no programs.
+    from console.programs import finished, home_folder, of_user
+
     with suppress(OSError, subprocess.TimeoutExpired):
         tmux = of_user(("tmux", "load-buffer", "-w", "-"), environ, home_folder())
         none = subprocess.DEVNULL

@@ -59,11 +59,13 @@ class Made(Struct, frozen=True, tag=True):
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """Why a payload or a schema can't be used. is_unknown: the schema has to be loaded first."""
+    """Why a payload or a schema can't be used. is_unknown: the schema has to be loaded first. is_last:
+    the process ends after this answer."""
 
     why: str
     values: int = 0
     is_unknown: bool = False
+    is_last: bool = False
 
 
 Request = Load | Decode
@@ -85,7 +87,7 @@ def serve() -> None:
             try:
                 answer = kept.answer(request)
             except (MemoryError, RecursionError):
-                _send(output, Refused(f"it takes more than {MEMORY >> 20} MiB of memory"))
+                _send(output, Refused(f"it takes more than {MEMORY >> 20} MiB of memory", is_last=True))
                 return
             _send(output, answer)
 

@@ -96,6 +96,8 @@ def _decoded(
         except NotDecoded as error:
             problem = problem or error
         except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+            if "alloc failed" in str(error):  # the limit of this process, not the payload's form
+                raise MemoryError from None
             problem = problem or NotDecoded(f"it is no such message: {error}")
     else:
         assert problem is not None

@@ -122,7 +122,8 @@ async def test_what_is_offered_says_what_it_takes_and_that_it_changes_nothing(cl
         assert "never an instruction" in INSTRUCTIONS
         tools = {each.name: each for each in (await session.list_tools()).tools}
     assert list(tools) == [
-        *("verdict", "list", "describe", "effective_quota", "explain", "events", "history", "compare", "propose")
+        *("verdict", "list", "describe", "effective_quota", "explain", "events", "offsets", "moves", "history"),
+        *("compare", "propose"),
     ]
     for name, tool in tools.items():
         assert tool.annotations is not None

@@ -14,7 +14,9 @@ from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
 from console.embedded.groups import Group
 from console.embedded.newer_groups import NewerGroup, Node
+from console.embedded.replicas import new_topic
 from console.model.changes import DeleteGroups, Status
+from console.model.coordinators import OFFSETS
 from tests.support.older_brokers import like
 from tests.tui.console_app import driven_on
 
@@ -22,10 +24,17 @@ GROUP_DELETION_FAILED = 134
 WHY = "the topology of orders is not deleted: the plugin is down"
 
 
+def put_group(cluster: EmbeddedCluster, group: Group) -> None:
+    """Put a group into a cluster, with the topic that groups stand in."""
+    cluster.state.groups[group.id] = group
+    if OFFSETS not in cluster.state.topics:
+        cluster.state.put_topic(new_topic(OFFSETS, [[1]], [1], internal=True))
+
+
 @pytest.mark.parametrize(("release", "message"), [("4.4", WHY), ("4.0", "")])
 async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1)) as cluster:
-        cluster.state.groups["orders"] = Group("orders", written=True)
+        put_group(cluster, Group("orders", written=True))
         cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
         link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
         try:
@@ -44,7 +53,7 @@ def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys
 
     def put(cluster: EmbeddedCluster) -> None:
         newer = NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
-        cluster.state.groups["sums"] = Group("sums", protocol_type=kind, written=True, newer=newer)
+        put_group(cluster, Group("sums", protocol_type=kind, written=True, newer=newer))
 
     with run_in_thread(like("4.4", brokers=1)) as cluster:
         cluster.call(put)
@@ -55,7 +64,7 @@ def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys
 async def test_it_is_on_the_screen() -> None:
     def put(cluster: EmbeddedCluster) -> None:
         newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
-        cluster.state.groups["sums"] = Group("sums", protocol_type="streams", written=True, newer=newer)
+        put_group(cluster, Group("sums", protocol_type="streams", written=True, newer=newer))
 
     with run_in_thread(like("4.4", brokers=1)) as cluster:
         cluster.call(put)
@@ -75,7 +84,7 @@ def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> Non
     def put(cluster: EmbeddedCluster) -> None:
         for name, kept in (("sums", {"0": nodes}), ("bare", None)):
             newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1, nodes=kept)
-            cluster.state.groups[name] = Group(name, protocol_type="streams", written=True, newer=newer)
+            put_group(cluster, Group(name, protocol_type="streams", written=True, newer=newer))
 
     def described(name: str, *more: str) -> str:
         assert cli.run(["run", "-b", cluster.bootstrap, "-e", f"describe group {name}", *more]) == 0

@@ -98,7 +98,7 @@ async def test_filters(records: ThreadedCluster) -> None:
 async def test_a_time_that_no_record_has_yet_is_said_so(records: ThreadedCluster) -> None:
     out, code = await run(records, "records topic orders partition 0 from time 2100-01-01T00:00:00Z")
     assert code == 0
-    assert "partition 0: no record is that new; the log ends at 10" in out
+    assert "partition 0: no record is as new as that; its end is 10" in out
     assert str(2**63 - 1) not in out
 
 

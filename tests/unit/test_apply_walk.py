@@ -218,6 +218,7 @@ async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_hom
     visited = list(dict.fromkeys(call.file for call in walk.visits if Path(call.file).parent.name == ROOM))
     assert [file for file in visited if file != VALUE and file not in OWNERS] == [
         "session/former_changes.py",
+        "session/journal_changes.py",
         "session/plan_facts.py",
         "session/retention_reading.py",
         "session/applying.py",
