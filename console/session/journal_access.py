@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from console.journal.segments import JournalFile
+    from console.journal.file import JournalFile
 
 T = TypeVar("T")
 
