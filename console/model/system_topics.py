@@ -190,7 +190,7 @@ def system_topic(
     for each in _NAMED:
         if each.pattern.fullmatch(name) is not None and _has_shape(each, partitions, policy):
             return each.what
-    if any(is_of_application(name, name[:at]) and name[:at] in groups for at, char in enumerate(name) if char == "-"):
+    if may_be_of_application(name) and any(name[:at] in groups for at, char in enumerate(name) if char == "-"):
         return _REPARTITION if name.endswith("-repartition") else _CHANGELOG
     return None
 
@@ -213,4 +213,4 @@ def may_be_of_application(topic: str) -> bool:
 
 def is_of_application(topic: str, application: str) -> bool:
     """Return whether a Streams application made the topic for itself, by its name."""
-    return topic.startswith(f"{application}-") and topic.endswith(_OF_STREAMS)
+    return topic.startswith(f"{application}-") and may_be_of_application(topic)
