@@ -143,7 +143,7 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
 
 
 async def test_one_step_after_another_reads_everything_once(kafka: KafkaCluster, link: Link, name: str) -> None:
-    await make_topic(link, name, partitions=3)
+    await make_topic(link, name, partitions=3, retention_ms="-1")
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type="zstd")
     await producer.start()
     for place in range(60):

@@ -292,10 +292,10 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
 
 MIXED = 24
 """Texts in no order for each expression."""
-HALF, WHOLE = 32 << 10, 64 << 10
-_SURELY_LINEAR = 0.15
-"""CPU seconds that no expression needs which looks at 64 KB a few times, and every other one does."""
-_LIMIT = 1.0
+HALF, WHOLE = 8 << 10, 16 << 10
+_SURELY_LINEAR = 0.04
+"""CPU seconds that no expression needs which looks at 16 KB a few times, and every other one does."""
+_LIMIT = 0.3
 GROWTH = 3
 
 
