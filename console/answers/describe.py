@@ -17,6 +17,7 @@ from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.plan import Plan
 from console.plan.predict_configs import UNDESCRIBED
@@ -260,7 +261,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
     if group is None:
-        unread = problems(snapshot, "groups", f"group {subject.name}")
+        unread = problems(snapshot, Part.GROUPS, f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in group_line(group, lag, trend))

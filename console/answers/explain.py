@@ -25,6 +25,7 @@ from console.model.authorizer import (
 )
 from console.model.codes import AclOperation, AclResourceType
 from console.model.numbers import Data
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.present import names
 from console.present.acls import ACLS, AclRow
@@ -49,7 +50,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
     """
     require_checked(statement.resource_type, statement.operations, statement.operations_span)
     host = _host(statement)
-    if "acls" not in snapshot.read_at:
+    if Part.ACLS not in snapshot.read_at:
         raise _unread(snapshot)
     type_, name = statement.resource_type, statement.resource_name or CLUSTER_NAME
     index = AclIndex(_concerned(statement, name, snapshot), ranges=host_ranges(snapshot))
@@ -75,7 +76,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
         tuple(_row(request, decision, "" if where else place) for request, decision, place in decided),
         f"{statement.principal} on {names.acl_resource(type_, name)}{where}",
         notes=tuple(notes),
-        problems=problems(snapshot, "acls"),
+        problems=problems(snapshot, Part.ACLS),
     )
 
 
@@ -104,7 +105,7 @@ def _host(statement: Explain) -> str | None:
 
 
 def _unread(snapshot: Snapshot) -> CommandError:
-    failed = next((each.failure for each in problems(snapshot, "acls")), None)
+    failed = next((each.failure for each in problems(snapshot, Part.ACLS)), None)
     if failed is None:
         return CommandError("the ACLs were not read", "")
     if failed.name == "SECURITY_DISABLED":

@@ -26,6 +26,7 @@ from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import EntityType, listed_alone
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
@@ -97,7 +98,7 @@ def _table(
     configs.require_known(statement.kind)
     headings = titles(columns) + tuple(map(Column, configs.keys))
     match = " are known to match" if unknown else " match" if statement.globs or statement.fields else ""
-    unread = problems(snapshot, *parts, *(["configs"] if fields else []))
+    unread = problems(snapshot, *parts, *([Part.CONFIGS] if fields else []))
     if unknown:
         unread = (*unread, _unjudged(statement, by_columns.fields, unknown))
     empty = f"no {statement.kind}{match}"
@@ -131,7 +132,7 @@ def _topics(statement: List, snapshot: Snapshot) -> Table:
         snapshot,
         rows,
         lambda row, test: test(row.topic.name),
-        ("topics", "log_dirs") if by_size else ("topics",),
+        (Part.TOPICS, Part.LOG_DIRS) if by_size else (Part.TOPICS,),
         lambda row: topic_resource(row.topic.name),
         TOPICS if by_size else TOPICS.without({SIZE}),
     )
@@ -144,7 +145,7 @@ def _brokers(statement: List, snapshot: Snapshot) -> Table:
         snapshot,
         rows,
         lambda row, test: test(row.key),
-        ("topics", "versions"),
+        (Part.TOPICS, Part.VERSIONS),
         lambda row: row.resource,
     )
 
@@ -152,7 +153,7 @@ def _brokers(statement: List, snapshot: Snapshot) -> Table:
 def _quotas(statement: List, snapshot: Snapshot) -> Table:
     rows = (QuotaRow(entity, snapshot.quotas[entity]) for entity in sorted_entities(snapshot.quotas))
     table = _table(
-        statement, snapshot, rows, lambda row, test: any(test(part.name) for part in row.entity.parts), ("quotas",)
+        statement, snapshot, rows, lambda row, test: any(test(part.name) for part in row.entity.parts), (Part.QUOTAS,)
     )
     return without_empty(table)
 
@@ -161,7 +162,7 @@ def _acls(statement: List, snapshot: Snapshot) -> Table:
     bare, affects = without_acl_filters(statement)
     rows = (AclRow(acl, "", True) for acl in snapshot.acls if affects is None or affects(acl))
     table = _table(
-        bare, snapshot, rows, lambda row, test: test(row.acl.principal) or test(row.acl.resource_name), ("acls",)
+        bare, snapshot, rows, lambda row, test: test(row.acl.principal) or test(row.acl.resource_name), (Part.ACLS,)
     )
     return replace(table, rows=tuple(sorted(table.rows, key=lambda row: row.cells)))
 
@@ -170,7 +171,7 @@ def _groups(statement: List, snapshot: Snapshot) -> Table:
     test = _names(statement)
     named = [name for name in sorted(snapshot.groups) if test(name)]
     rows = (GroupRow(snapshot.groups[name], snapshot.lags.get(name), snapshot.lag_trends.get(name)) for name in named)
-    table = _table(statement, snapshot, rows, lambda row, test: test(row.group.name), ("groups",))
+    table = _table(statement, snapshot, rows, lambda row, test: test(row.group.name), (Part.GROUPS,))
     unread = (*table.problems, *(problem for name in named for problem in _lag_problems(snapshot, name)))
     notes = (*table.notes, *(("Lag is in records, over all partitions of a group.",) if table.rows else ()))
     return replace(table, problems=unread, notes=notes)
@@ -193,23 +194,23 @@ def _simple(
 
 def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
     """Return the table of a type that has configs of its own and nothing else."""
-    return _simple(lambda snapshot: resource_rows(snapshot, type_), lambda row: row.name, "configs", "resources")
+    return _simple(lambda snapshot: resource_rows(snapshot, type_), lambda row: row.name, Part.CONFIGS, Part.RESOURCES)
 
 
 _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
     {
         "topics": _topics,
         "brokers": _brokers,
-        "quorum": _simple(quorum_rows, lambda row: str(row.replica.id), "quorum"),
-        "users": _simple(user_rows, lambda row: row.user, "quotas", "scram", "acls"),
-        "clients": _simple(client_rows, lambda row: row.name, "quotas"),
-        "ips": _simple(ip_rows, lambda row: row.name, "quotas"),
+        "quorum": _simple(quorum_rows, lambda row: str(row.replica.id), Part.QUORUM),
+        "users": _simple(user_rows, lambda row: row.user, Part.QUOTAS, Part.SCRAM, Part.ACLS),
+        "clients": _simple(client_rows, lambda row: row.name, Part.QUOTAS),
+        "ips": _simple(ip_rows, lambda row: row.name, Part.QUOTAS),
         "quotas": _quotas,
         "acls": _acls,
         "groups": _groups,
-        "loggers": _simple(logger_rows, lambda row: row.entry.name, "configs"),
+        "loggers": _simple(logger_rows, lambda row: row.entry.name, Part.CONFIGS),
         **{each.plural: _resources(each) for each in listed_alone()},
-        "scram": _simple(scram_rows, lambda row: row.user, "scram"),
-        "tokens": _simple(token_rows, lambda row: row.id, "tokens"),
+        "scram": _simple(scram_rows, lambda row: row.user, Part.SCRAM),
+        "tokens": _simple(token_rows, lambda row: row.id, Part.TOKENS),
     }
 )

@@ -12,6 +12,7 @@ from console.language.verbs.show import Show
 from console.language.vocabulary import check_key, problems, quota_keys
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
+from console.model.parts import Part
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
@@ -41,11 +42,11 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
     name = entity.name_of(USER) if entity.has(USER) else None
     # The error of another user is that user's.
     unread_parts = tuple(
-        f for f in problems(snapshot, "quotas", "scram") if f.part == "quotas" or f.entity in ("", name)
+        f for f in problems(snapshot, Part.QUOTAS, Part.SCRAM) if f.part == Part.QUOTAS or f.entity in ("", name)
     )
     unread = {each.part for each in unread_parts}
     values = _values(entity, own, keys, plan)
-    if "quotas" in unread:
+    if Part.QUOTAS in unread:
         values = replace(values, empty=NOT_READ)
     parts: dict[str, Table | tuple[Detail, ...]] = {"quotas": values}
     data: dict[str, Data] = {"entity": entity.as_dict()}
@@ -54,10 +55,10 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
         if below:
             rows = (QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
             parts["clients"] = without_empty(table_of("clients", QUOTAS, rows, "With single clients:"))
-        parts.update(_counting(entity, snapshot) if "quotas" not in unread else {})
+        parts.update(_counting(entity, snapshot) if Part.QUOTAS not in unread else {})
         if name is not None and not entity.has(CLIENT_ID):
-            rows_of_user = scram_rows(snapshot, [name]) if "scram" not in unread else ()
-            empty = NOT_READ if "scram" in unread else "none"
+            rows_of_user = scram_rows(snapshot, [name]) if Part.SCRAM not in unread else ()
+            empty = NOT_READ if Part.SCRAM in unread else "none"
             parts["scram"] = table_of("scram", SCRAM, rows_of_user, "SCRAM credentials:", empty)
     return Detail(quota_entity(entity), data, (), parts, unread_parts)
 
@@ -122,7 +123,7 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
     if statement.key is not None:
         check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)
         keys = (statement.key.name,)
-    unread = problems(snapshot, "quotas")
+    unread = problems(snapshot, Part.QUOTAS)
     # Where quotas could not be read, none of those that are known says that there is no limit.
     found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread]
     table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")

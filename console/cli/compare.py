@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, command_client, context_of, with_session
 from console.model.entity_types import in_files
+from console.model.parts import Part
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -153,14 +154,14 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
     from console.plan.stale_throttles import THROTTLES, owned_by_moves
     from console.session.reading import read_needs
 
-    need = Needs(frozenset({"reassignments"}), resources=frozenset(resources))
+    need = Needs(frozenset({Part.REASSIGNMENTS}), resources=frozenset(resources))
     known = with_session(options, "compare", partial(read_needs, need=need))
     if isinstance(known, int):
         return known
     sets = [known.configs.get(resource) for resource in resources]
     for resource, entries in zip(resources, sets, strict=True):
         if entries is None:
-            failures = [str(each.failure) for each in known.failures if each.part == "configs"]
+            failures = [str(each.failure) for each in known.failures if each.part == Part.CONFIGS]
             complain(
                 f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}"
             )

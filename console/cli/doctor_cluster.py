@@ -18,6 +18,7 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, RegistrySettings, SshHost, show_address
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
+from console.model.parts import Part
 from console.present.names import plural, quota_entity
 from console.present.text import clean
 
@@ -438,7 +439,7 @@ async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
     if count := len(topics.topics):
         return Check("topics", Health.OK, f"{count:,} are visible")
     dirs = await describe_log_dirs(link)
-    failures = tuple(ReadFailure("log_dirs", str(broker), why) for broker, why in dirs.failures.items())
+    failures = tuple(ReadFailure(Part.LOG_DIRS, str(broker), why) for broker, why in dirs.failures.items())
     known = Snapshot(cluster=cluster, log_dirs=dirs.dirs, failures=failures)
     if (unseen := unseen_topics(known, context.kafka_principal)) is None:
         return Check("topics", Health.OK, "the cluster has none: its log directories are empty")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import add_duration, with_session
 from console.model.numbers import json_text
+from console.model.parts import Part
 from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
         nonlocal told
         while True:
             missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
-            now = _State(reads.problems.get("cluster", ""), feed.problem, missing)
+            now = _State(reads.problems.get(Part.CLUSTER, ""), feed.problem, missing)
             beside = (_watched(options.seconds, reads.configs_every), session.context.settings.asked)
             told = _report(told, now, time.monotonic() - began, *beside)
             await asyncio.sleep(STEP)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, with_session
 from console.model.numbers import option
+from console.model.parts import Part
 from console.safe_files import PRIVATE, read_text, write_whole
 from console.terminal import complain, put, stdout
 
@@ -483,7 +484,7 @@ def run_export(options: argparse.Namespace) -> int:
     if isinstance(state, int):
         return state
     known, context, owned = state
-    failures = [each for each in known.failures if each.part in PARTS or (as_strimzi and each.part == "scram")]
+    failures = [each for each in known.failures if each.part in PARTS or (as_strimzi and each.part == Part.SCRAM)]
     missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
     for line in missing:
         complain(f"could not be read: {line}")
@@ -547,7 +548,7 @@ def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], 
             f"note: {label} can't be a label in Kubernetes: without {CLUSTER_LABEL} no operator takes them; --label"
         )
     by_password = None
-    if "scram" in known.read_at:
+    if Part.SCRAM in known.read_at:
         by_password = {
             user for user, found in known.scram.items() if by_scram_512 in (each.mechanism for each in found)
         }
@@ -586,4 +587,4 @@ def run_snapshot(options: argparse.Namespace) -> int:
     out.flush()
     if failures := known.failures:
         complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
-    return FAILED if any(each.part == "topics" and not each.entity for each in failures) else DONE
+    return FAILED if any(each.part == Part.TOPICS and not each.entity for each in failures) else DONE

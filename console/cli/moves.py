@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.model.numbers import natural_number, option
+from console.model.parts import Part
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:
     from console.operations.planner import check_named, propose
 
     check_named(goal, known)
-    problems = tuple(each for each in known.failures if each.part in {*PARTS, "configs"})
+    problems = tuple(each for each in known.failures if each.part in {*PARTS, Part.CONFIGS})
     placement = placement_of(known)
     proposal = propose(goal, placement)
     return _Planned(goal, proposal, forecast(proposal, placement, throttle), throttle, problems)
@@ -325,7 +326,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     return code
 
 
-_LISTED = frozenset({"cluster", "reassignments", "log_dirs"})
+_LISTED = frozenset({Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS})
 
 
 class _Moves(NamedTuple):
@@ -353,7 +354,7 @@ def _show_moves(moves: _Moves, output: str) -> int:
     tell(operations_table((*known.open, *known.ended), known.holder.by if known.holder is not None else None))
     problems = tuple(each for each in snapshot.failures if each.part in _LISTED)
     tell(running_moves_table(snapshot, known.open, problems))
-    unread = tuple(each for each in problems if each.part == "log_dirs")
+    unread = tuple(each for each in problems if each.part == Part.LOG_DIRS)
     copies = dir_copies_table(snapshot, known.open, unread)
     if copies.rows or output == "json":
         tell(copies)

@@ -205,7 +205,7 @@ class NounCommand(Struct):
 
         if change.of is not None:
             cluster, at = change.of, session.clock.now()
-            session.learn(lambda snapshot: with_cluster(snapshot, cluster, at), "cluster")
+            session.learn(lambda snapshot: with_cluster(snapshot, cluster, at))
         statements = parse("\n".join(change.texts))
         await read_needs(session, needs_of_script(statements))
         for line in await former_lines(session):

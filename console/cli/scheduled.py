@@ -19,6 +19,7 @@ from console.language.snapshot_parts import Needs
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.numbers import natural_number, option
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
@@ -119,7 +120,7 @@ def run_leftovers(options: argparse.Namespace) -> int:
 # `kac leftovers`: replication throttles that no reassignment uses any more, and the commands that remove them.
 
 _NEEDS = Needs(
-    parts=frozenset({"cluster", "reassignments", "log_dirs", "topics"}),
+    parts=frozenset({Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS, Part.TOPICS}),
     every=frozenset({BROKER, TOPIC}),
     resources=frozenset({CLUSTER_DEFAULT}),
 )
@@ -224,7 +225,7 @@ def stale_throttles_table(
         )
         for each in throttles
     )
-    parts = ("reassignments", "log_dirs", "topics", "configs")
+    parts = (Part.REASSIGNMENTS, Part.LOG_DIRS, Part.TOPICS, Part.CONFIGS)
     problems = tuple(failed for failed in snapshot.failures if failed.part in parts)
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
 

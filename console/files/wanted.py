@@ -24,6 +24,7 @@ from console.model.config import (
 )
 from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, settled_topics
 from console.model.yaml_places import FileProblem
@@ -32,7 +33,7 @@ from console.present import names
 # What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
 
 
-PARTS = frozenset({"topics", "configs", "quotas", "acls", "resources"})
+PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES})
 """Parts of a snapshot that a wanted state is made of."""
 MOST_LINES = 20
 """Entities of which it is said that running moves own something of them."""
@@ -84,10 +85,10 @@ class Wanted(Struct, frozen=True):
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
     """Return the state without some of its `PARTS`. Without topics their configs are gone, too."""
     return Wanted(
-        {} if "topics" in parts else wanted.topics,
-        {} if parts & {"configs", "resources"} else wanted.configs,
-        {} if "quotas" in parts else wanted.quotas,
-        frozenset() if "acls" in parts else wanted.acls,
+        {} if Part.TOPICS in parts else wanted.topics,
+        {} if parts & {Part.CONFIGS, Part.RESOURCES} else wanted.configs,
+        {} if Part.QUOTAS in parts else wanted.quotas,
+        frozenset() if Part.ACLS in parts else wanted.acls,
         wanted.partial,
         wanted.alone,
         wanted.refused,

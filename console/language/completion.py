@@ -16,6 +16,7 @@ from console.language.statements import Subject, Where
 from console.language.tokenizer import Word, scan
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
@@ -141,20 +142,20 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
 # -- what to read for a completion -------------------------------------------------------------------------------------
 
 _PARTS = {
-    What.TOPIC: "topics",
-    What.PARTITION: "topics",
-    What.ACL_NAME: "topics",
-    What.BROKER: "cluster",
-    What.BROKER_OR_DEFAULT: "cluster",
-    What.USER: "quotas",
-    What.CLIENT: "quotas",
-    What.IP: "quotas",
-    What.USER_NAME: "quotas",
-    What.CLIENT_NAME: "quotas",
-    What.SCRAM_USER: "scram",
-    What.PRINCIPAL: "acls",
-    What.HOST: "acls",
-    What.GROUP: "groups",
+    What.TOPIC: Part.TOPICS,
+    What.PARTITION: Part.TOPICS,
+    What.ACL_NAME: Part.TOPICS,
+    What.BROKER: Part.CLUSTER,
+    What.BROKER_OR_DEFAULT: Part.CLUSTER,
+    What.USER: Part.QUOTAS,
+    What.CLIENT: Part.QUOTAS,
+    What.IP: Part.QUOTAS,
+    What.USER_NAME: Part.QUOTAS,
+    What.CLIENT_NAME: Part.QUOTAS,
+    What.SCRAM_USER: Part.SCRAM,
+    What.PRINCIPAL: Part.ACLS,
+    What.HOST: Part.ACLS,
+    What.GROUP: Part.GROUPS,
 }
 """Expectation -> the part of the snapshot with its names."""
 
@@ -186,7 +187,7 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
         if isinstance(subject, ConfigResource):
             broker = subject.is_cluster_default
             return Needs(resources=frozenset({subject}), a_broker=broker, documentation=True)
-        return Needs(parts=frozenset({"quotas"}))
+        return Needs(parts=frozenset({Part.QUOTAS}))
     part = _PARTS.get(expected.what)
     return Needs(parts=frozenset({part})) if part else Needs()
 

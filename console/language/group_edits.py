@@ -8,6 +8,7 @@ from console.language.errors import CommandError
 from console.language.statements import Name, OffsetPosition
 from console.language.vocabulary import near, require_topic
 from console.model.cluster import GroupPosition, LogRange, partition_in
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import CommitOffset, Edit
 from console.plan.group_forecast import SHARE
@@ -30,7 +31,7 @@ def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
     position = snapshot.group_positions.get(name)
     if position is not None and not position.failures:
         return position
-    told = (each.failure for each in snapshot.failures if each.part == "group_positions" and each.entity == name)
+    told = (each.failure for each in snapshot.failures if each.part == Part.GROUP_POSITIONS and each.entity == name)
     failure = next(iter((*told, *(position.failures if position is not None else ()))), None)
     why = failure_text(failure) if failure is not None else "it was not read"
     raise CommandError(f"the offsets of group {shown(group)} are unknown: {why}", "", group.span)
@@ -122,7 +123,7 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
 
 
 def _unknown(place: TopicPartition, snapshot: Snapshot, to: OffsetPosition) -> CommandError:
-    told = (each.failure for each in snapshot.failures if each.part in ("log_ranges", "offsets_at"))
+    told = (each.failure for each in snapshot.failures if each.part in (Part.LOG_RANGES, Part.OFFSETS_AT))
     failure = next(told, None)
     why = f": {failure_text(failure)}" if failure is not None else ""
     message = f"where the log of {clean(place[0], 80)}/{place[1]} begins and ends is unknown{why}"

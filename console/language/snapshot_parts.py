@@ -10,6 +10,7 @@ from console.language.statements import Entity, Name, Subject
 from console.model.codes import BROKER, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
+from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
 
@@ -88,7 +89,7 @@ def configs_of(resource: ConfigResource) -> Needs:
     if resource.type == TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
     if resource.type.entity.at_broker:
-        return need | Needs(parts=frozenset({"cluster"}), a_broker=resource.is_cluster_default)
+        return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need
 
 
@@ -98,8 +99,8 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
         return NOTHING
     if isinstance(subject, ConfigResource):
         by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
-        return configs_of(subject) | (whole_parts("features") if by_level else NOTHING)
-    return whole_parts("quotas") | Needs(quotas_of=quotas_around(subject))
+        return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)
+    return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))
 
 
 def quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:

@@ -15,6 +15,7 @@ from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, Resou
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker, no_such
+from console.model.parts import Part
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, USER, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot, config_label
 from console.plan.plan import EMPTY, AnyPlan
@@ -128,7 +129,7 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPla
     if name in snapshot.topics or plan.creates_topic(name):
         return
     for failed in snapshot.failures:
-        if failed.part == "topics" and failed.entity in ("", name):
+        if failed.part == Part.TOPICS and failed.entity in ("", name):
             raise CommandError(f"topic '{clean(name, 80)}': {failure_text(failed.failure)}", "", span)
     raise CommandError(
         f"there is no topic '{clean(name, 80)}'",
@@ -146,7 +147,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
     """Return the failures of reading a resource's configs."""
-    return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", config_label(target)))
+    return tuple(f for f in snapshot.failures if f.part == Part.CONFIGS and f.entity in ("", config_label(target)))
 
 
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from console.model.cluster import LogDir
+from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
@@ -209,7 +210,7 @@ def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[s
 
 
 def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]]:
-    if "topics" in snapshot.read_at:
+    if Part.TOPICS in snapshot.read_at:
         counts = TopicCounts().after(snapshot.topics)
         yield Measure("under-replicated"), counts.under_replicated
         yield Measure("offline"), counts.offline
@@ -332,7 +333,7 @@ def _brokers(snapshot: Snapshot, moved: _Moved) -> Mapping[str, Sequence[float |
             for replica in each.replicas:
                 if replica not in each.isr:
                     out[replica] += count
-    known = "topics" in snapshot.read_at
+    known = Part.TOPICS in snapshot.read_at
     return {
         str(broker): (
             leaders[broker] if known else None,

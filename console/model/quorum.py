@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.model.cluster import ClusterInfo, Quorum, QuorumReplica
 from console.model.config import broker_resource
 from console.model.numbers import long_number, time_of_day
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
@@ -58,7 +59,9 @@ def known_voters(snapshot: Snapshot) -> KnownVoters | None:
     neither was read. Voters of a dynamic quorum stand in the metadata log alone."""
     if snapshot.quorum is not None:
         return KnownVoters(
-            tuple(sorted(each.id for each in snapshot.quorum.voters)), "DescribeQuorum", snapshot.read_at.get("quorum")
+            tuple(sorted(each.id for each in snapshot.quorum.voters)),
+            "DescribeQuorum",
+            snapshot.read_at.get(Part.QUORUM),
         )
     word = "controller" if snapshot.cluster.controllers else "broker"
     for node in snapshot.cluster.controllers or snapshot.cluster.brokers:
@@ -89,7 +92,7 @@ def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
 
 def is_unanswered(snapshot: Snapshot) -> bool:
     """Return whether controllers were asked who leads, and what is known is from before."""
-    return bool(snapshot.cluster.controllers) and any(each.part == "quorum" for each in snapshot.failures)
+    return bool(snapshot.cluster.controllers) and any(each.part == Part.QUORUM for each in snapshot.failures)
 
 
 def voters_text(known: KnownVoters | None) -> str:

@@ -37,6 +37,7 @@ from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
+from console.model.parts import Part
 from console.model.quota import (
     CLIENT_ID,
     CONSUMER_BYTE_RATE,
@@ -238,8 +239,18 @@ def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, F
     return replace(snapshot, failures=others + mine)
 
 
-def _read_at(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, datetime]:
+def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datetime]:
     return {**snapshot.read_at, part: at}
+
+
+def with_part(snapshot: Snapshot, part: Part, found: object, at: datetime) -> Snapshot:
+    """Return the snapshot with a part that was read whole, and has nothing else to be kept with it. What is as it was
+    stays the same object.
+    """
+    known = getattr(snapshot, part)
+    same = share(known, found) if isinstance(found, Mapping) else known if known == found else found
+    read_at = _read_at(snapshot, part, at)
+    return replace(with_failures(snapshot, part, ()), **{part: same}, read_at=read_at)
 
 
 def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
@@ -249,7 +260,7 @@ def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snap
     topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
     failures = _without_back(snapshot, cluster)
     return replace(
-        snapshot, cluster=cluster, topics=topics, failures=failures, read_at=_read_at(snapshot, "cluster", at)
+        snapshot, cluster=cluster, topics=topics, failures=failures, read_at=_read_at(snapshot, Part.CLUSTER, at)
     )
 
 
@@ -267,19 +278,19 @@ def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure
 
 def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
     """Return the snapshot as the quorum is asked about: the first question that no answer followed counts."""
-    if "quorum" in snapshot.read_at or snapshot.quorum_asked is not None:
+    if Part.QUORUM in snapshot.read_at or snapshot.quorum_asked is not None:
         return snapshot
     return replace(snapshot, quorum_asked=at)
 
 
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
     """Return the snapshot with the KRaft quorum, None where the cluster has none."""
-    return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, "quorum", at))
+    return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
 
 def without_quorum(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with an unknown quorum: the cluster refuses to describe it."""
-    read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
+    read_at = {part: at for part, at in snapshot.read_at.items() if part != Part.QUORUM}
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
 
@@ -289,11 +300,6 @@ def host_ranges(snapshot: Snapshot) -> bool:
     from console.model.releases import takes_host_ranges
 
     return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
-
-
-def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:
-    """Return the snapshot with the API versions of each broker."""
-    return replace(snapshot, versions=share(snapshot.versions, versions), read_at=_read_at(snapshot, "versions", at))
 
 
 def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
@@ -319,10 +325,10 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
         snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
     without = [*map(topic_resource, gone)]
     configs, configs_at = merged(snapshot.configs, {}, without), merged(snapshot.configs_at, {}, without)
-    read_at = _read_at(snapshot, "topics", at) if whole else snapshot.read_at
+    read_at = _read_at(snapshot, Part.TOPICS, at) if whole else snapshot.read_at
     snapshot = replace(snapshot, topics=topics, configs=configs, configs_at=configs_at, read_at=read_at)
     denied = [(name, failure) for name, failure in listing.failures.items() if failure.name not in GONE]
-    return with_failures(snapshot, "topics", denied) if whole or denied else snapshot
+    return with_failures(snapshot, Part.TOPICS, denied) if whole or denied else snapshot
 
 
 def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, described_by: int | None) -> Snapshot:
@@ -353,13 +359,13 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
         configs_from=described_by if topics else snapshot.configs_from,
         configs_at={**snapshot.configs_at, **dict.fromkeys(listing.sets, at)},
         documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
-        read_at=_read_at(snapshot, "configs", at),
+        read_at=_read_at(snapshot, Part.CONFIGS, at),
     )
-    failed = [(each.entity, each.failure) for each in snapshot.failures if each.part == "configs"]
+    failed = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.CONFIGS]
     asked = {config_label(resource) for resource in (*listing.sets, *listing.failures)} if failed else set()
     kept = [each for each in failed if each[0] not in asked]
     new = [(config_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
-    return with_failures(snapshot, "configs", kept + new)
+    return with_failures(snapshot, Part.CONFIGS, kept + new)
 
 
 def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
@@ -393,7 +399,7 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], a
         snapshot,
         quotas=share(snapshot.quotas, quotas),
         quotas_sparse=len(quotas) > MANY_QUOTAS,
-        read_at=_read_at(snapshot, "quotas", at),
+        read_at=_read_at(snapshot, Part.QUOTAS, at),
     )
 
 
@@ -405,7 +411,7 @@ def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValu
         snapshot,
         quotas=share(snapshot.quotas, {**quotas, **pairs}),
         quotas_sparse=True,
-        read_at=_read_at(snapshot, "quotas", at),
+        read_at=_read_at(snapshot, Part.QUOTAS, at),
     )
 
 
@@ -446,21 +452,15 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
     if acls is not snapshot.acls:
         ordered = tuple(sorted(acls))
         acls = snapshot.acls if snapshot.acls == ordered else ordered
-    return replace(snapshot, acls=acls, read_at=_read_at(snapshot, "acls", at))
+    return replace(snapshot, acls=acls, read_at=_read_at(snapshot, Part.ACLS, at))
 
 
 def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snapshot:
     """Return the snapshot with all SCRAM users; users that could not be described keep what was known."""
     kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
     scram = share(snapshot.scram, {**kept, **listing.users})
-    known = with_failures(snapshot, "scram", listing.failures.items())
-    return replace(known, scram=scram, read_at=_read_at(snapshot, "scram", at))
-
-
-def with_tokens(snapshot: Snapshot, tokens: Mapping[str, DelegationToken], at: datetime) -> Snapshot:
-    """Return the snapshot with all delegation tokens that may be seen, by id."""
-    known = with_failures(snapshot, "tokens", ())
-    return replace(known, tokens=share(snapshot.tokens, tokens), read_at=_read_at(snapshot, "tokens", at))
+    known = with_failures(snapshot, Part.SCRAM, listing.failures.items())
+    return replace(known, scram=scram, read_at=_read_at(snapshot, Part.SCRAM, at))
 
 
 def _is_described(known: Group | None, listed: Group) -> bool:
@@ -498,7 +498,7 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
         snapshot = without_groups(snapshot, gone)
     listed = snapshot.had_members if snapshot.had_members <= groups.keys() else snapshot.had_members & groups.keys()
     had_members = _who_had_members(listed, groups.values())
-    return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, "groups", at))
+    return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, Part.GROUPS, at))
 
 
 def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
@@ -616,7 +616,7 @@ def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], ra
         at: when they were read, UTC.
     """
     log_dirs = share(snapshot.log_dirs, dirs)
-    return replace(snapshot, log_dirs=log_dirs, rates=rates, read_at=_read_at(snapshot, "log_dirs", at))
+    return replace(snapshot, log_dirs=log_dirs, rates=rates, read_at=_read_at(snapshot, Part.LOG_DIRS, at))
 
 
 def with_end_offsets(
@@ -633,18 +633,6 @@ def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, Topic]]:
         moves.setdefault(move.topic, []).append(move)
     for name, topic in snapshot.topics.items():
         yield name, settled(topic, moves.get(name, ()))
-
-
-def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
-    """Return the snapshot with the partitions that are being moved."""
-    return replace(snapshot, reassignments=moves, read_at=_read_at(snapshot, "reassignments", at))
-
-
-def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -> Snapshot:
-    """Return the snapshot with the finalized features and what each node supports."""
-    known = snapshot.features
-    features = known if known is not None and known == features else features
-    return replace(snapshot, features=features, read_at=_read_at(snapshot, "features", at))
 
 
 def with_transactions(
@@ -664,7 +652,7 @@ def with_transactions(
     if poll is None:
         return replace(snapshot, transactions=kept)
     found = {**kept, **dict.fromkeys(places, poll)}
-    return replace(snapshot, transactions=found, read_at=_read_at(snapshot, "transactions", at))
+    return replace(snapshot, transactions=found, read_at=_read_at(snapshot, Part.TRANSACTIONS, at))
 
 
 def with_replica_logs(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.differing import differing
+from console.model.parts import Part
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind, longest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class TopicLags(NamedTuple):
         Returns:
             Its `topics` is the same object where nothing changed, so that a view may compare identities.
         """
-        trends, listed = snapshot.lag_trends, snapshot.groups if "groups" in snapshot.read_at else None
+        trends, listed = snapshot.lag_trends, snapshot.groups if Part.GROUPS in snapshot.read_at else None
         if trends is self.trends and listed is self.listed:
             return self
         complete = listed is not None and trends.keys() >= listed.keys()

@@ -4,6 +4,7 @@ describe. Pure."""
 from __future__ import annotations
 
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 NOT_VISIBLE = "NOT_VISIBLE"
@@ -25,7 +26,7 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
     held = {topic for mine in dirs for each in mine for topic in each.sizes}
     whole = (
         bool(snapshot.log_dirs)
-        and not any(each.part == "log_dirs" for each in snapshot.failures)
+        and not any(each.part == Part.LOG_DIRS for each in snapshot.failures)
         and all(each.failure is None for mine in dirs for each in mine)
     )
     if whole and not held:

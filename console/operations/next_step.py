@@ -11,6 +11,7 @@ from msgspec import Struct
 from console.model.cluster import partition_in
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.numbers import commas
+from console.model.parts import Part
 from console.model.snapshot import ReplicaPlace, Snapshot
 from console.operations.forecast import forecast
 from console.operations.goals import Drain, MoveTopic, Reassign, Replace, Replicate, Restore, within_a_broker
@@ -32,7 +33,7 @@ MOST_ELECTIONS = 3
 """The most elections of one partition: a broker may refuse one, and the process may die right before it is sent."""
 MOST_REASONS = 5
 """The most lines on what is waited for."""
-BLOCKING = frozenset({"cluster", "topics", "reassignments"})
+BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
 """Parts of a snapshot without which nothing can be decided."""
 
 
@@ -230,7 +231,7 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
     for part in sorted(BLOCKING - snapshot.read_at.keys()):
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
-        if failed.part in BLOCKING or (failed.part == "configs" and failed.entity.startswith("topic ")):
+        if failed.part in BLOCKING or (failed.part == Part.CONFIGS and failed.entity.startswith("topic ")):
             place = f"{failed.part} {failed.entity}".rstrip()
             yield f"{place} could not be read: {failed.failure.message}"
 

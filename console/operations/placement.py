@@ -9,10 +9,11 @@ from msgspec import Struct, field
 
 from console.model.cluster import Broker, LogDir, Partition, Reassignment, destination
 from console.model.config import min_isr
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, held_sizes, replica_sizes
 from console.plan.kinds.moves import moves_in
 
-PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
+PARTS = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS})
 """The parts of a snapshot that a placement is made of; with them the configs of all topics, for min ISR."""
 
 
@@ -90,7 +91,7 @@ def placement_of(snapshot: Snapshot) -> Placement:
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
     """Return the log directories by broker, of those brokers that answered the last request for them."""
     # A snapshot keeps what an earlier read returned: sizes of a broker that no longer answers may be long out of date.
-    silent = {each.entity for each in snapshot.failures if each.part == "log_dirs"}
+    silent = {each.entity for each in snapshot.failures if each.part == Part.LOG_DIRS}
     return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from console.model.codes import TOPIC
 from console.model.config import ConfigPlace, ConfigResource, broker_resource, topic_resource
 from console.model.numbers import commas
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.operations.proposal import DirMove, Relocation
 from console.plan.amounts import parse_amount, unit_of
@@ -265,7 +266,7 @@ def _list_edit(
 
 def _is_read(snapshot: Snapshot, broker: int) -> bool:
     """Return whether a broker's configs are known and the last attempt to read them succeeded."""
-    failed = any(each.part == "configs" and each.entity == f"broker {broker}" for each in snapshot.failures)
+    failed = any(each.part == Part.CONFIGS and each.entity == f"broker {broker}" for each in snapshot.failures)
     return broker_resource(broker) in snapshot.configs and not failed
 
 

@@ -42,6 +42,7 @@ from console.model.config import (
 from console.model.failure import Failure
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
+from console.model.parts import Part
 from console.model.snapshot import GONE, Snapshot, settled_topics
 from console.pipeline.entities import (
     ACL_SET,
@@ -383,7 +384,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
-    refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
+    refused = next((each.failure for each in session.snapshot.failures if each.part == Part.RESOURCES), None)
     if refused is not None:
         unlisted |= dict.fromkeys(wanted, refused)
     failed |= {(CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
@@ -428,7 +429,7 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
-_PARTS = {"quotas": "quota", "acls": "acl", "versions": "feature"}
+_PARTS: Mapping[str, str] = {Part.QUOTAS: "quota", Part.ACLS: "acl", Part.VERSIONS: "feature"}
 """Parts of a snapshot that are read in one request, and their entity types."""
 
 
@@ -482,13 +483,13 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
     """Return the result of a poll. unread: what is not in the snapshot without being among its failures."""
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
-        if each.part == "scram":
+        if each.part == Part.SCRAM:
             failed["scram", each.entity or None] = str(each.failure)
         elif each.part in _PARTS:
             failed[_PARTS[each.part], None] = str(each.failure)
-        elif each.part == "topics":
+        elif each.part == Part.TOPICS:
             failed["topic", each.entity or None] = str(each.failure)
-        elif each.part == "configs":
+        elif each.part == Part.CONFIGS:
             type_, _, key = each.entity.partition(" ")
             failed[type_.replace("_", "-"), key] = str(each.failure)
     failed |= {what: str(failure) for what, failure in unread.items()}

@@ -31,6 +31,7 @@ from console.model.authorizer import (
 )
 from console.model.codes import AclOperation, AclResourceType
 from console.model.numbers import plural
+from console.model.parts import Part
 from console.model.snapshot import host_ranges
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
@@ -82,7 +83,7 @@ def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
     """Return a line for each thing that a principal loses or gains by an edit of the plan; none where ACLs were not
     read.
     """
-    if not draft.read("acls"):
+    if not draft.read(Part.ACLS):
         return ()
     return tuple(_lines(edit, draft.once("acl change", lambda: change_by(draft))))
 
@@ -95,9 +96,9 @@ def change_by(draft: Draft) -> Change:
     removed = [edit.acl for edit in edits if isinstance(edit, RemoveAcl)]
     before = AclIndex(snapshot.acls, ranges=host_ranges(snapshot))
     existing: dict[AclResourceType, Sequence[str]] = {}
-    if draft.read("topics"):
+    if draft.read(Part.TOPICS):
         existing[_TOPIC] = sorted(snapshot.topics)
-    if draft.read("groups"):
+    if draft.read(Part.GROUPS):
         existing[_GROUP] = sorted(snapshot.groups)
     # The edits share one allowance, so that the time for a plan hardly grows with their number.
     return Change(before, before.changed(removed, added), existing, MOST_NARROWER // max(1, len(added) + len(removed)))

@@ -12,6 +12,7 @@ from console.model.codes import BROKER, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
+from console.model.parts import Part
 from console.plan.edits import (
     AppendConfig,
     ConfigEdit,
@@ -41,7 +42,7 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
             return Refused(edit, f"the plan deletes topic {resource.name}", "Discard the deletion, or this edit.")
         if isinstance(topic, CreateTopic):
             return None
-        if draft.read("topics") and resource.name not in snapshot.topics and resource not in snapshot.configs:
+        if draft.read(Part.TOPICS) and resource.name not in snapshot.topics and resource not in snapshot.configs:
             return Refused(
                 edit, f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )

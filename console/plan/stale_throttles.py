@@ -15,6 +15,7 @@ from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, ConfigSet, is_override, topic_resource
 from console.model.numbers import long_number
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
@@ -56,7 +57,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
             log dirs were read. What was not read does not count as stale.
     """
     # Without the list of moves every throttle would look stale, and without one in use copies take the whole network.
-    if "reassignments" not in snapshot.read_at:
+    if Part.REASSIGNMENTS not in snapshot.read_at:
         return ()
     return tuple(each.stale for each in _throttles(snapshot) if each.stale is not None)
 
@@ -116,7 +117,7 @@ def _name(move: Reassignment) -> str:
 
 def _unknown(snapshot: Snapshot) -> str:
     """Return why any throttle may be in use; ``""`` where the moves are known."""
-    unread = "reassignments" not in snapshot.read_at
+    unread = Part.REASSIGNMENTS not in snapshot.read_at
     return "may belong to a running move: the reassignments could not be read" if unread else ""
 
 

@@ -11,6 +11,7 @@ from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import Data, known_number
 from console.model.observers import not_in_sync
+from console.model.parts import Part
 from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import UNKNOWN_BROKER, Snapshot
@@ -368,7 +369,7 @@ def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
     if quorum is None:
         if (active := controller(snapshot)) is not None:
             return [(f"controller {active}", "strong"), (f"  {no_quorum_text(snapshot)}", "muted")]
-        why = next((failed.failure for failed in snapshot.failures if failed.part == "quorum"), None)
+        why = next((failed.failure for failed in snapshot.failures if failed.part == Part.QUORUM), None)
         if why is None:
             return []
         if not is_unanswered(snapshot) or why.name != UNKNOWN_BROKER:

@@ -11,6 +11,7 @@ from console.model.acl import Acl, acl_differences
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.differing import differing
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
@@ -30,7 +31,7 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
     Snapshots share what did not change, so that most of the work is comparing identities.
     """
-    if old.topics is not new.topics and "topics" in old.read_at:
+    if old.topics is not new.topics and Part.TOPICS in old.read_at:
         for name, before, after in differing(old.topics, new.topics):
             if before is None or after is None or _state(before) != _state(after):
                 yield Change(topic_resource(name), "")
@@ -39,17 +40,17 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
             if was is not None and now is not None:
                 for key in _changed_keys(was, now):
                     yield Change(resource, key)
-    if old.quotas is not new.quotas and "quotas" in old.read_at:
+    if old.quotas is not new.quotas and Part.QUOTAS in old.read_at:
         for entity, had, has in differing(old.quotas, new.quotas):
             if had is None and new.quotas_sparse:
                 continue  # it may have been there, unread
             for key in {*(had or ()), *(has or ())}:
                 if (had or {}).get(key) != (has or {}).get(key):
                     yield Change(entity, key)
-    if old.acls is not new.acls and "acls" in old.read_at:
+    if old.acls is not new.acls and Part.ACLS in old.read_at:
         for binding in chain(*acl_differences(old.acls, new.acls)):
             yield Change(binding, "")
-    if old.groups is not new.groups and "groups" in old.read_at:
+    if old.groups is not new.groups and Part.GROUPS in old.read_at:
         for name, one, other in differing(old.groups, new.groups):
             if one is None or other is None or one.state != other.state:
                 yield Change(("group", name), "")

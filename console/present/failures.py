@@ -7,18 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 
 from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure, sentences
+from console.model.parts import Part, about
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import StageReport
 from console.present.names import plural, target
 from console.present.text import Line, clean
-
-_PART_NOUNS = {
-    "topics": "topic",
-    "configs": "entity",
-    "groups": "group",
-    "log_dirs": "broker's disk",
-}
-_MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
 
 
 def failure_text(failure: Failure) -> str:
@@ -44,13 +37,13 @@ def unread(
         failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:
             continue
-        first = failures[0]
-        if first.entity and part in _PART_NOUNS:
-            what = f"{plural(len(failures), _PART_NOUNS[part], _MANY.get(part, ''))} not shown"
+        first, said = failures[0], about(part)
+        if first.entity and said.entity:
+            what = f"{plural(len(failures), said.entity, said.entities)} not shown"
             if len(failures) == 1:
                 what = f"{clean(_entity(first), 80)} not shown"
         else:
-            what = f"{part.replace('_', ' ')} not read"
+            what = f"{said.noun} not read"
         return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
     return []
 
@@ -59,7 +52,7 @@ def _entity(failed: ReadFailure) -> str:
     """Return the entity of a failure as the screen names it."""
     kind, _, name = failed.entity.partition(" ")
     named = {each.name.lower(): each.word for each in BY_NUMBER.values()}
-    return f"{named[kind]} {name}" if failed.part == "configs" and kind in named else failed.entity
+    return f"{named[kind]} {name}" if failed.part == Part.CONFIGS and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:

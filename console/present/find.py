@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import NamedTuple
 
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import number
 from console.plan.diff import diff
@@ -215,7 +216,7 @@ PANES: Mapping[str, Callable[[Known], Texts]] = {
 }
 """What is searched, in this order."""
 
-READ = ("cluster", "topics", "groups", "quotas", "acls")
+READ = (Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.QUOTAS, Part.ACLS)
 """Parts that are read where they were not, before something is not found in them."""
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.numbers import long_number
+from console.model.parts import Part
 from console.model.quorum import is_unanswered
 from console.model.snapshot import Snapshot
 from console.model.topic_counts import TopicCounts
@@ -46,7 +47,7 @@ def controller(snapshot: Snapshot) -> int | None:
     """
     if snapshot.quorum is not None:
         return None if is_unanswered(snapshot) else snapshot.quorum.leader_id
-    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0 and _on_zookeeper(snapshot):
+    if Part.QUORUM in snapshot.read_at and snapshot.cluster.controller_id >= 0 and _on_zookeeper(snapshot):
         return snapshot.cluster.controller_id
     return None
 
@@ -90,8 +91,8 @@ class Facts(Struct, frozen=True):
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
     """Count what the header shows. counts: of the snapshot's topics."""
     # None that is shown is not none that is there.
-    unseen = not snapshot.topics and any(each.part == "topics" for each in snapshot.failures)
-    read = "topics" in snapshot.read_at and not unseen
+    unseen = not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
+    read = Part.TOPICS in snapshot.read_at and not unseen
     return Facts(
         len(snapshot.cluster.brokers),
         counts.topics if read else None,

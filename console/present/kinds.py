@@ -13,6 +13,7 @@ from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.entity_types import EntityType, KnownKey, listed_alone
 from console.model.numbers import time_of
+from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of, utc_time
@@ -58,7 +59,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
         kind, _, name = acl.principal.partition(":")
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
-    unread = {each.entity for each in snapshot.failures if each.part == "scram" and each.entity}
+    unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
     for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
         scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.model.parts import Part, about
 from console.present.columns import SHOWN, Column, Columns, clock
 from console.present.names import partition, plural
 from console.present.text import Line, clean
@@ -36,14 +37,6 @@ AT_FIRST = "start"
 """Stands for the unknown time of what was there at the first poll already."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
-PARTS = {
-    "cluster": "brokers",
-    "silent": "which brokers answer",
-    "log_dirs": "disks",
-    "reassignments": "moves",
-    "configs": "configs and throttles",
-}
-"""Names of parts that are read, for people; the others are their own."""
 
 
 class CauseRow(NamedTuple):
@@ -303,17 +296,17 @@ def watched(observations: Observations) -> Line:
 
 def part_names(parts: Sequence[str]) -> str:
     """Return the names of parts of a snapshot for people."""
-    return ", ".join(PARTS.get(part, part) for part in parts)
+    return ", ".join(about(part).noun for part in parts)
 
 
 def polling_text(snapshot: Snapshot) -> str:
     """Return the text before the first verdict: what is known, and what is being read."""
-    if "cluster" not in snapshot.read_at:
+    if Part.CLUSTER not in snapshot.read_at:
         return "looking at the cluster…"
     if snapshot.cluster.controllers:
         return f"{plural(len(snapshot.cluster.controllers), 'controller')}; looking at what stands still…"
     known = [plural(len(snapshot.cluster.brokers), "broker")]
-    known += [plural(len(snapshot.topics), "topic")] if "topics" in snapshot.read_at else []
+    known += [plural(len(snapshot.topics), "topic")] if Part.TOPICS in snapshot.read_at else []
     return f"{', '.join(known)}; looking at what is wrong with them…"
 
 
@@ -324,12 +317,12 @@ def healthy_text(observations: Observations) -> str:
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
     failed = unread_parts(observations.last).difference(unread)
-    counted = {"cluster": "broker", "topics": "topic", "groups": "group"}
-    named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
-    numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}
-    names = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
+    counted = {Part.CLUSTER: snapshot.cluster.brokers, Part.TOPICS: snapshot.topics, Part.GROUPS: snapshot.groups}
+    names = {part: plural(len(members), part.about.entity) for part, members in counted.items()}
+    named: tuple[Part, ...] = (Part.QUORUM, Part.LOG_DIRS, Part.REASSIGNMENTS, Part.CONFIGS)
     if snapshot.cluster.controllers:  # they know nothing else
-        names = {"cluster": plural(len(snapshot.cluster.controllers), "controller"), "quorum": named["quorum"]}
+        names, named = {Part.CLUSTER: plural(len(snapshot.cluster.controllers), "controller")}, (Part.QUORUM,)
+    names |= {part: part.noun for part in named}
     read = [name for part, name in names.items() if part not in failed and part not in unread]
     if unread:
         text = f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.edits import Slot
@@ -249,7 +250,7 @@ def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> 
     """Show what former changes left open, and say where another cluster could not be noticed."""
     for line in former:
         front.tell(line)
-    if "cluster" in snapshot.read_at and not snapshot.cluster.cluster_id:
+    if Part.CLUSTER in snapshot.read_at and not snapshot.cluster.cluster_id:
         front.tell("this server gives no cluster id: nothing shows that it is the one that was read before")
 
 

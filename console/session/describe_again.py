@@ -31,8 +31,9 @@ from console.model.changes import (
 )
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
 from console.model.config import ConfigResource, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
-from console.model.snapshot import Snapshot, TopicPartition, with_scram, with_tokens
+from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
@@ -85,7 +86,7 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     """
     what = touched(edits)
     # At once: the time between reading and sending is the gap in which another client's change goes unnoticed.
-    updates = await asyncio.gather(*(READERS[type_].read(client, known, targets) for type_, targets in what.items()))
+    updates = await asyncio.gather(*(READERS[type_](client, known, targets) for type_, targets in what.items()))
     # Last, so that what was read is of this cluster, too.
     cluster = await describe_same_cluster(client, context, known)
     snapshot = refresh.with_cluster(known, cluster, datetime.now(UTC))
@@ -117,13 +118,9 @@ Update = Callable[[Snapshot], Snapshot]
 """Puts what was read into a snapshot."""
 
 
-class TargetReader(NamedTuple):
-    """How targets of one type are read again. parts: what of a snapshot that may change. read: from a cluster of which
-    this snapshot is known; raises AdminError if it is lost; what could not be read is missing in the updated
-    snapshot."""
-
-    parts: tuple[str, ...]
-    read: Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
+TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
+"""Reads targets of one type again, from a cluster of which this snapshot is known. Raises AdminError if it is lost.
+What could not be read is missing in the updated snapshot."""
 
 
 async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarget]) -> Update:
@@ -140,7 +137,7 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarge
 
     def update(snapshot: Snapshot) -> Snapshot:
         at = datetime.now(UTC)
-        return _marked(refresh.with_topics(snapshot, of_these, whole=False, at=at), "topics", read=not denied, at=at)
+        return _marked(refresh.with_topics(snapshot, of_these, whole=False, at=at), Part.TOPICS, read=not denied, at=at)
 
     return update
 
@@ -191,7 +188,7 @@ async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEnti
         touched_ = set(entities)
         rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in touched_}
         known = replace(snapshot, quotas={**rest, **(quotas or {})})
-        return _marked(known, "quotas", read=quotas is not None, at=datetime.now(UTC))
+        return _marked(known, Part.QUOTAS, read=quotas is not None, at=datetime.now(UTC))
 
     return update
 
@@ -219,7 +216,7 @@ async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Up
         touched_ = set(bindings)
         others = tuple(acl for acl in snapshot.acls if acl not in touched_)
         acls = replace(snapshot, acls=tuple(sorted({*others, *(listed or ())})))
-        return _marked(acls, "acls", read=listed is not None, at=datetime.now(UTC))
+        return _marked(acls, Part.ACLS, read=listed is not None, at=datetime.now(UTC))
 
     return update
 
@@ -232,9 +229,9 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
 
     def update(snapshot: Snapshot) -> Snapshot:
         if described is None:
-            return _marked(snapshot, "scram", read=False, at=datetime.now(UTC))
+            return _marked(snapshot, Part.SCRAM, read=False, at=datetime.now(UTC))
         others = {user: each for user, each in snapshot.scram.items() if user not in users}
-        failures = {each.entity: each.failure for each in snapshot.failures if each.part == "scram"}
+        failures = {each.entity: each.failure for each in snapshot.failures if each.part == Part.SCRAM}
         unread = {user: why for user, why in failures.items() if user not in users}
         listing = ScramListing({**others, **described.users}, {**unread, **described.failures})
         return with_scram(snapshot, listing, datetime.now(UTC))
@@ -249,8 +246,8 @@ async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken 
 
     def update(snapshot: Snapshot) -> Snapshot:
         if tokens is None:
-            return _marked(snapshot, "tokens", read=False, at=datetime.now(UTC))
-        return with_tokens(snapshot, tokens, datetime.now(UTC))
+            return _marked(snapshot, Part.TOKENS, read=False, at=datetime.now(UTC))
+        return refresh.with_part(snapshot, Part.TOKENS, tokens, datetime.now(UTC))
 
     return update
 
@@ -281,8 +278,8 @@ async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget])
         _leaders(client, known, targets), _allowed(client.run(list_reassignments))
     )
     if moves is None:
-        return lambda snapshot: _marked(with_leaders(snapshot), "reassignments", read=False, at=datetime.now(UTC))
-    return lambda snapshot: refresh.with_reassignments(with_leaders(snapshot), moves, datetime.now(UTC))
+        return lambda snapshot: _marked(with_leaders(snapshot), Part.REASSIGNMENTS, read=False, at=datetime.now(UTC))
+    return lambda snapshot: refresh.with_part(with_leaders(snapshot), Part.REASSIGNMENTS, moves, datetime.now(UTC))
 
 
 async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarget]) -> Update:
@@ -301,10 +298,10 @@ async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarge
         with_topics = refresh.with_topics(snapshot, topics, whole=False, at=at)
         asked = {f"broker {broker}" for broker in brokers}
         unread = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
-        others = [each for each in snapshot.failures if each.part == "log_dirs" and each.entity not in asked]
+        others = [each for each in snapshot.failures if each.part == Part.LOG_DIRS and each.entity not in asked]
         unread += [(each.entity, each.failure) for each in others]
         known = refresh.with_log_dirs(with_topics, {**snapshot.log_dirs, **listing.dirs}, snapshot.rates, at)
-        return refresh.with_failures(known, "log_dirs", unread)
+        return refresh.with_failures(known, Part.LOG_DIRS, unread)
 
     return update
 
@@ -355,7 +352,7 @@ async def _features(client: Client, _known: Snapshot, _targets: Sequence[Feature
     from console.admin.features import describe_features
 
     features = await client.run(describe_features)
-    return lambda snapshot: refresh.with_features(snapshot, features, datetime.now(UTC))
+    return lambda snapshot: refresh.with_part(snapshot, Part.FEATURES, features, datetime.now(UTC))
 
 
 async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarget]) -> Update:
@@ -366,23 +363,23 @@ async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarg
 
 
 READERS: Mapping[type, TargetReader] = {
-    TopicTarget: TargetReader(("topics",), _topics),
-    Home: TargetReader(("topics",), _homes),
-    ConfigResource: TargetReader(("configs",), _configs),
-    QuotaEntity: TargetReader(("quotas",), _quotas),
-    Acl: TargetReader(("acls",), _acls),
-    ScramUser: TargetReader(("scram",), _scram),
-    NewToken: TargetReader(("tokens",), _tokens),
-    TokenTarget: TargetReader(("tokens",), _tokens),
-    PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
-    MoveTarget: TargetReader(("topics", "reassignments"), _moves),
-    ReplicaTarget: TargetReader(("topics", "log_dirs"), _dirs),
-    LogTarget: TargetReader(("log_ranges",), _logs),
-    GroupTarget: TargetReader(("groups", "lags"), _groups),
-    GroupOffsetTarget: TargetReader(("groups", "lags"), _groups),
-    BrokerTarget: TargetReader(("cluster",), _brokers),
-    ProducerTarget: TargetReader(("transactions",), _transactions),
-    FeatureTarget: TargetReader(("features",), _features),
-    VoterTarget: TargetReader(("quorum",), _voters),
+    TopicTarget: _topics,
+    Home: _homes,
+    ConfigResource: _configs,
+    QuotaEntity: _quotas,
+    Acl: _acls,
+    ScramUser: _scram,
+    NewToken: _tokens,
+    TokenTarget: _tokens,
+    PartitionTarget: _leaders,
+    MoveTarget: _moves,
+    ReplicaTarget: _dirs,
+    LogTarget: _logs,
+    GroupTarget: _groups,
+    GroupOffsetTarget: _groups,
+    BrokerTarget: _brokers,
+    ProducerTarget: _transactions,
+    FeatureTarget: _features,
+    VoterTarget: _voters,
 }
 """Type of target -> what reads it again. What is read of the former updates a snapshot first."""

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from console.model import snapshot as refresh
 from console.model.cluster import Topic
 from console.model.name_order import in_order
+from console.model.parts import Part
 from console.model.rates import Place, RateTotals
 from console.model.snapshot import Snapshot
 from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offsets
@@ -84,14 +85,14 @@ class RateReader:
         brokers = sorted(
             each.id for each in reader.snapshot.cluster.brokers if not each.fenced and each.id not in silent
         )
-        if not brokers or "topics" not in reader.snapshot.read_at or began < self._dirs.due:
+        if not brokers or Part.TOPICS not in reader.snapshot.read_at or began < self._dirs.due:
             return
-        at = reader.snapshot.read_at.get("log_dirs")
+        at = reader.snapshot.read_at.get(Part.LOG_DIRS)
         # The first read takes all brokers at once: sizes of some would look like those of the whole cluster.
         if at is None:
             await reader.read_log_dirs()
             self._dirs.ended(began, REST)
-            self._dirs_at = reader.snapshot.read_at.get("log_dirs")
+            self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
             return
         if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
             return  # triage reads them too
@@ -100,7 +101,7 @@ class RateReader:
         # A turn asks one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
         # n-th.
         self._dirs.ended(began, REST / len(brokers))
-        self._dirs_at = reader.snapshot.read_at.get("log_dirs")
+        self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
 
     def is_summed_up(self, snapshot: Snapshot) -> bool:
         """Return whether the totals are of a snapshot's rates; of few topics they are made so at once."""
@@ -119,7 +120,7 @@ class RateReader:
         """Keep end offsets that triage read; no turn is due for a while."""
         reader = self._reader
         at = reader.clock.now()
-        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), ends, at), "rates")
+        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), ends, at))
         self._ends.due = time.monotonic() + OTHERS_EVERY.total_seconds()
 
     def _turn(self) -> Iterator[Place]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from console.model.acl import Acl
 from console.model.changes import ScramUser, TopicTarget
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
@@ -39,7 +40,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
                 await session.read_configs(_with_heirs(targets, session.snapshot))
             elif type_ is QuotaEntity:
                 # These alone if the others are known already: there may be a million.
-                if len(targets) <= SINGLY and "quotas" in session.snapshot.read_at:
+                if len(targets) <= SINGLY and Part.QUOTAS in session.snapshot.read_at:
                     await session.keep(
                         read_quotas_of(session.client, [filter_for_entity(entity) for entity in targets])
                     )
@@ -50,8 +51,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is ScramUser:
                 await session.keep(read_scram(session.client))
             elif type_ is not Home:  # a topic that edits leave alone is not read
-                reader = READERS[type_]
-                session.learn(await reader.read(session.client, session.snapshot, targets), *reader.parts)
+                session.learn(await READERS[type_](session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 

@@ -12,6 +12,7 @@ from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
 from console.model.nodes import is_broker
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.group_reads import held_offsets
@@ -70,7 +71,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await asyncio.gather(*reads)
     if groups and (held := await held_offsets(session.client, sorted(groups))):
         with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
-        session.learn(with_topic, "topics")
+        session.learn(with_topic)
         if held.places:
             await session.keep(read_transactions(session.client, held.places))
     for topic in sorted(need.tiered):
@@ -89,37 +90,37 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
 async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     """Read what depends on nothing else, all at once."""
     parts = set(need.parts)
-    if sparing and "quotas" in parts:
-        parts.remove("quotas")
+    if sparing and Part.QUOTAS in parts:
+        parts.remove(Part.QUOTAS)
         await session.poll_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
     if session.context.cluster_id or need != NOTHING_NEEDED:
-        parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
+        parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
-        parts.add("topics")
+        parts.add(Part.TOPICS)
     readers: dict[str, Callable[[], Awaitable[None]]] = {
-        "cluster": session.read_cluster,
-        "quorum": session.read_quorum,
-        "versions": session.read_versions,
-        "topics": session.read_topics,
-        "quotas": session.read_quotas,
-        "acls": session.read_acls,
-        "scram": lambda: session.keep(read_scram(session.client)),
-        "tokens": lambda: session.keep(read_tokens(session.client)),
-        "groups": session.read_groups,
-        "log_dirs": session.read_log_dirs,
-        "reassignments": lambda: session.keep(read_reassignments(session.client)),
-        "features": lambda: session.keep(read_features(session.client)),
+        Part.CLUSTER: session.read_cluster,
+        Part.QUORUM: session.read_quorum,
+        Part.VERSIONS: session.read_versions,
+        Part.TOPICS: session.read_topics,
+        Part.QUOTAS: session.read_quotas,
+        Part.ACLS: session.read_acls,
+        Part.SCRAM: lambda: session.keep(read_scram(session.client)),
+        Part.TOKENS: lambda: session.keep(read_tokens(session.client)),
+        Part.GROUPS: session.read_groups,
+        Part.LOG_DIRS: session.read_log_dirs,
+        Part.REASSIGNMENTS: lambda: session.keep(read_reassignments(session.client)),
+        Part.FEATURES: lambda: session.keep(read_features(session.client)),
     }
     first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
-    if need.quotas_of and "quotas" not in need.parts:
+    if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
-    if need.acls_of and "acls" not in parts:
+    if need.acls_of and Part.ACLS not in parts:
         first.append(session.keep(read_acls_of(session.client, sorted(need.acls_of))))
     # Partitions and leaders come with the topics; logs and replicas can't be asked for without them.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
-    if topics and "topics" not in parts:
+    if topics and Part.TOPICS not in parts:
         first.append(session.read_topics(sorted(topics)))
     if need.groups:
         first.append(session.poll_groups(sorted(need.groups), times=TIMES))
@@ -130,7 +131,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(read_transactions(session.client, sorted(need.transactions))))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
-    if "topics" in parts:
+    if Part.TOPICS in parts:
         await session.read_placements()
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from console.model.codes import IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 
@@ -84,17 +85,17 @@ class ReadsInTurn:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.problems: Mapping[str, str] = {}
         self._parts: tuple[_Part, ...] = (
-            _Part("cluster", paces.cluster, session.read_cluster),
-            _Part("quorum", paces.cluster, session.read_quorum),
-            _Part("topics", paces.cluster, session.read_topics),
-            _Part("groups", paces.groups, session.read_groups),
-            _Part("quotas", paces.quotas, self._read_quotas),
-            _Part("acls", paces.acls, session.read_acls),
-            _Part("scram", paces.scram, self._read_scram),
-            _Part("tokens", paces.tokens, self._read_tokens),
+            _Part(Part.CLUSTER, paces.cluster, session.read_cluster),
+            _Part(Part.QUORUM, paces.cluster, session.read_quorum),
+            _Part(Part.TOPICS, paces.cluster, session.read_topics),
+            _Part(Part.GROUPS, paces.groups, session.read_groups),
+            _Part(Part.QUOTAS, paces.quotas, self._read_quotas),
+            _Part(Part.ACLS, paces.acls, session.read_acls),
+            _Part(Part.SCRAM, paces.scram, self._read_scram),
+            _Part(Part.TOKENS, paces.tokens, self._read_tokens),
             _Part("listed", paces.configs, self._list),
             _Part("brokers' configs", STEP, self._read_brokers),
-            _Part("configs", STEP, self._read_configs),
+            _Part(Part.CONFIGS, STEP, self._read_configs),
         )
         if session.context.settings.controllers:
             self._parts = self._parts[:2]  # controllers know nothing else that changes
@@ -126,7 +127,7 @@ class ReadsInTurn:
                 continue
             # A part that was read for a view a moment ago counts as read; configs have a time for each resource
             # instead.
-            read_at = self._session.snapshot.read_at.get(part.name) if part.name != "configs" else None
+            read_at = self._session.snapshot.read_at.get(part.name) if part.name != Part.CONFIGS else None
             age = (today - read_at).total_seconds() if read_at is not None else part.every
             # A clock that was set back would give a negative age: then it is read.
             if 0 <= age < part.every:
@@ -168,7 +169,7 @@ class ReadsInTurn:
         login."""
         from console.session.snapshot_reader import read_tokens
 
-        if "tokens" in self._session.snapshot.read_at:
+        if Part.TOKENS in self._session.snapshot.read_at:
             await self._session.keep(read_tokens(self._session.client))
 
     async def _list(self) -> None:
@@ -208,16 +209,6 @@ async def longest_ago(
 
 # -- what is not watched. Pure -----------------------------------------------------------------------------------------
 
-_WATCHED = {
-    "cluster": "brokers",
-    "quorum": "the controller",
-    "topics": "topics",
-    "groups": "groups",
-    "quotas": "quotas",
-    "acls": "ACLs",
-    "scram": "SCRAM users",
-}
-
 
 async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run these at once until the time is over, then end all; raise what one of them raises before.
@@ -240,12 +231,14 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
     """Return what is not watched, not yet, or late, a few words each; empty where all is."""
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
-    for part, word in _WATCHED.items():
+    for part in Part:
+        if not part.about.is_watched:
+            continue
         if part in refused:
             why = next(each.failure.name for each in snapshot.failures if each.part == part and not each.entity)
-            texts.append(f"{word} ({why})")
+            texts.append(f"{part.noun} ({why})")
         elif part not in snapshot.read_at:
-            texts.append(f"{word} (not read yet)")
+            texts.append(f"{part.noun} (not read yet)")
     if snapshot.quotas_sparse:
         texts.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
     return [*texts, *_config_progress(snapshot, now)]

@@ -243,7 +243,7 @@ class RecordedPoller(Poller):
                 USED.reset(token)
             if LATER in used.keys:
                 # It was under way, and what came of it is not known yet.
-                self._session.learn(lambda _, known=before[0]: known, part.name)  # type: ignore[misc]
+                self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
                 _, self._slow.facts, self._read, self._unread = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()

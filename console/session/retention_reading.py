@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Slot, TrimLog
 from console.plan.retention import (
@@ -61,7 +62,7 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
     try:
         if shortens_default(staged):
             # Only topics without a value of their own are cut by a default, and only their configs say which these are.
-            if "topics" not in session.snapshot.read_at:
+            if Part.TOPICS not in session.snapshot.read_at:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
@@ -117,7 +118,7 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
     holding = {broker for topic in known for partition in topic.partitions for broker in partition.replicas}
     listing = await client.run(describe_log_dirs, sorted(holding), wanted)
     sizes = listing.replica_sizes()
-    problems = [each.failure for each in snapshot.failures if each.part == "log_ranges"]
+    problems = [each.failure for each in snapshot.failures if each.part == Part.LOG_RANGES]
     why = next(iter((*listing.failures.values(), *problems)), None)
     deletions = dict.fromkeys(trims, Deletion(unknown=1, why=why))
     for edit in asked:

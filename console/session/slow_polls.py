@@ -25,7 +25,8 @@ from console.model.differing import differing
 from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
-from console.model.snapshot import with_acls, with_tokens
+from console.model.parts import Part
+from console.model.snapshot import with_acls, with_part
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import read_replica_logs
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
@@ -112,9 +113,9 @@ class SlowPolls:
             SlowPart(NEWEST, NEWEST_EVERY, self._read_newest),
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
-            SlowPart("quotas", QUOTAS_EVERY, self._session.poll_quotas),
-            SlowPart("acls", ACLS_EVERY, self._read_acls),
-            *((SlowPart("tokens", TOKENS_EVERY, self._read_tokens),) if self._may_ask_for_tokens() else ()),
+            SlowPart(Part.QUOTAS, QUOTAS_EVERY, self._session.poll_quotas),
+            SlowPart(Part.ACLS, ACLS_EVERY, self._read_acls),
+            *((SlowPart(Part.TOKENS, TOKENS_EVERY, self._read_tokens),) if self._may_ask_for_tokens() else ()),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
             SlowPart("journal", AUTHORS_EVERY, self._read_authors),
             *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
@@ -134,9 +135,9 @@ class SlowPolls:
         # Sorting and comparing a hundred thousand ACLs would block the screen.
         known = await asyncio.to_thread(with_acls, self._session.snapshot, bindings, at)
         before = self._settings or self._session.snapshot
-        if "acls" not in before.read_at:  # what changes from here on has an author
+        if Part.ACLS not in before.read_at:  # what changes from here on has an author
             self._settings = with_acls(before, known.acls, at)
-        self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
+        self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at))
 
     def _may_ask_for_tokens(self) -> bool:
         """Return whether this connection has a login of its own, without which brokers say nothing of tokens."""
@@ -160,7 +161,7 @@ class SlowPolls:
             self._without_tokens = isinstance(error, BrokerError)
         else:
             at = self._session.clock.now()
-            self._session.learn(lambda snapshot: with_tokens(snapshot, found, at), "tokens")
+            self._session.learn(lambda snapshot: with_part(snapshot, Part.TOKENS, found, at))
 
     async def _read_authors(self) -> None:
         """Search the journal for who changed the settings and ACLs that were read again."""

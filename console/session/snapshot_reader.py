@@ -27,6 +27,7 @@ from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
 from console.model.name_order import in_order
 from console.model.observers import placements_to_read
+from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
@@ -62,9 +63,8 @@ SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=T
 
 
 class SnapshotChanged(Struct, frozen=True):
-    """The snapshot was replaced. parts: what changed in it ("topics", "configs", …)."""
+    """The snapshot was replaced."""
 
-    parts: frozenset[str]
     old: Snapshot
     new: Snapshot
 
@@ -115,9 +115,8 @@ def _now() -> datetime:
 
 WALL = Clock(_now, time.monotonic)
 
-Learned = tuple[Callable[[Snapshot, datetime], Snapshot], str]
-"""What a read of some of a part changes, with the part's name as in `SnapshotChanged`: (snapshot as it is now, time of
-the answer) -> snapshot."""
+Learned = Callable[[Snapshot, datetime], Snapshot]
+"""Puts what was read into a snapshot: (snapshot as it is now, time of the answer) -> snapshot."""
 
 
 class SnapshotReader:
@@ -155,25 +154,24 @@ class SnapshotReader:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def learn(self, update: Callable[[Snapshot], Snapshot], *parts: str) -> None:
+    def learn(self, update: Callable[[Snapshot], Snapshot]) -> None:
         """Keep what was read, and notify listeners if that changes the snapshot.
 
         Args:
             update: puts what was read into the snapshot as it is now, which other reads may have replaced meanwhile.
-            parts: what it changes, as in `SnapshotChanged`.
         """
-        self._learn(update(self.snapshot), *parts)
+        self._learn(update(self.snapshot))
 
     async def keep(self, read: Awaitable[Learned]) -> None:
         """Wait for one of the reads below the class, and learn what it read."""
-        update, part = await read
-        self._learn(update(self.snapshot, self.clock.now()), part)
+        update = await read
+        self._learn(update(self.snapshot, self.clock.now()))
 
-    def _learn(self, snapshot: Snapshot, *parts: str) -> None:
+    def _learn(self, snapshot: Snapshot) -> None:
         # Updates return the same object where nothing is new, so that an unchanged cluster costs no redraw.
         if snapshot is not self.snapshot:
             old, self.snapshot = self.snapshot, snapshot
-            self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
+            self.notify(SnapshotChanged(old, snapshot))
 
     async def read_cluster(self) -> None:
         """Read the brokers, the controller and the cluster id.
@@ -184,28 +182,28 @@ class SnapshotReader:
         """
         # Before anything is kept: what another cluster answers must not be staged on.
         info = await describe_same_cluster(self.client, self.context, self.snapshot)
-        self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
+        self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()))
 
     async def read_quorum(self) -> None:
         """Read the KRaft quorum. It is None without the API, unknown where brokers refuse to describe it, and stays as
         it is known where no answer comes."""
         from console.admin import cluster
 
-        self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()), "quorum")
+        self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()))
         try:
             quorum = await self.client.run(cluster.describe_quorum)
         except AdminError as error:
-            self._fail("quorum", [("quorum", await self._with_voters(error.failure))])
+            self._fail(Part.QUORUM, [(Part.QUORUM, await self._with_voters(error.failure))])
             if isinstance(error, Unsupported):
-                if "versions" not in self.snapshot.read_at:
+                if Part.VERSIONS not in self.snapshot.read_at:
                     await self.read_versions()  # they say whether ZooKeeper is in its place
-                self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
+                self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()))
             # The brokers are there and refuse: what was known is out of date from now on. A lost answer says nothing.
             elif isinstance(error, BrokerError):
-                self._learn(refresh.without_quorum(self.snapshot), "quorum")
+                self._learn(refresh.without_quorum(self.snapshot))
         else:
-            self._fail("quorum", [])
-            self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()), "quorum")
+            self._fail(Part.QUORUM, [])
+            self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
         """Return why the quorum was not described, with who votes as far as controllers know that without a leader."""
@@ -225,7 +223,7 @@ class SnapshotReader:
         from console.admin import cluster
 
         versions = await self.client.run(cluster.describe_versions)
-        self._learn(refresh.with_versions(self.snapshot, versions, self.clock.now()), "versions")
+        self._learn(refresh.with_part(self.snapshot, Part.VERSIONS, versions, self.clock.now()))
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read topics: their partitions, leaders and replicas.
@@ -250,7 +248,7 @@ class SnapshotReader:
                 listing = replace(listing, failures={"": unseen})
         if len(listing.topics) > MANY:
             listing = replace(listing, topics=await asyncio.to_thread(_shared, self.snapshot.topics, listing.topics))
-        self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
+        self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()))
 
     async def read_placements(self) -> None:
         """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
@@ -268,7 +266,7 @@ class SnapshotReader:
                 return  # the user may not see them: one topic after another would be asked for nothing
             listing, at = replace(described, failures={}), self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=described.described_by)
-            self._learn(known, "configs")
+            self._learn(known)
 
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
@@ -301,8 +299,8 @@ class SnapshotReader:
             pending.clear()
             at = self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=listing.described_by)
-            self._learn(known, "configs")
-            self.notify(Progress("configs", int(state["done"]), len(resources)))
+            self._learn(known)
+            self.notify(Progress(Part.CONFIGS, int(state["done"]), len(resources)))
 
         def arrived(part: ConfigListing) -> None:
             pending.append(part)
@@ -325,14 +323,14 @@ class SnapshotReader:
         """Read all quotas."""
         from console.admin import quotas
 
-        listed = await self._part("quotas", self.client.run(quotas.describe_quotas))
+        listed = await self._part(Part.QUOTAS, self.client.run(quotas.describe_quotas))
         if listed is not None:
-            self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()), "quotas")
+            self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
     async def poll_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
         """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
         first those of users, clients and addresses alone."""
-        if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
+        if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
             return
         if not self.snapshot.quotas_sparse:
             await self.read_quotas()
@@ -348,7 +346,7 @@ class SnapshotReader:
         """
         from console.admin import quotas
 
-        parts = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
+        parts = await self._part(Part.QUOTAS, self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
         if parts is None:
             return False
         found = [part for part in parts if not isinstance(part, Failure)]
@@ -357,41 +355,41 @@ class SnapshotReader:
             known = await asyncio.to_thread(
                 lambda: refresh.with_quota_survey(self.snapshot, {e: v for part in found for e, v in part.items()}, at)
             )
-            read_at = {**self.snapshot.read_at, "quotas": at}  # other parts may have been read meanwhile
-            self._learn(replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=read_at), "quotas")
+            read_at = {**self.snapshot.read_at, Part.QUOTAS: at}  # other parts may have been read meanwhile
+            self._learn(replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=read_at))
         return True
 
     async def read_acls(self) -> None:
         """Read all ACLs."""
         from console.admin import acls
 
-        listed = await self._part("acls", self.client.run(acls.describe_acls))
+        listed = await self._part(Part.ACLS, self.client.run(acls.describe_acls))
         if listed is not None:
             if len(listed) > MANY and self.snapshot.acls:
                 # An equal list is replaced by the known one, so that views see at once that nothing changed.
                 same = await asyncio.to_thread(self.snapshot.acls.__eq__, listed)
                 listed = self.snapshot.acls if same is True else listed
-            self._learn(refresh.with_acls(self.snapshot, listed, self.clock.now()), "acls")
+            self._learn(refresh.with_acls(self.snapshot, listed, self.clock.now()))
 
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
         from console.admin import groups
 
-        listing = await self._part("groups", self.client.run(groups.list_groups))
+        listing = await self._part(Part.GROUPS, self.client.run(groups.list_groups))
         if listing is not None:
             listed = {**unlisted(self.snapshot.groups, listing), **listing.groups}
             failures = listing.failures
             if not listed and not failures:
                 failures = await self.why_no_groups()
             known = refresh.with_groups(self.snapshot, listed, whole=True, at=self.clock.now())
-            self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
+            self._learn(refresh.with_failures(known, Part.GROUPS, failures.items()))
 
     async def why_no_groups(self) -> Mapping[str, Failure]:
         """Return the failure of an empty list of groups by the entity ``""``, none where the principal sees all
         groups."""
         from console.model.visibility import unseen_groups
 
-        if "cluster" not in self.snapshot.read_at:
+        if Part.CLUSTER not in self.snapshot.read_at:
             await self.read_cluster()  # its answer has the rights
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
@@ -411,7 +409,7 @@ class SnapshotReader:
             known = self.snapshot.groups
             # Each type of group has an API of its own; of an unknown group it has to be tried.
             types = {name: known[name].type for name in some if name in known}
-            polls = await self._part("lags", self.client.run(groups.poll_groups, some, types))
+            polls = await self._part(Part.LAGS, self.client.run(groups.poll_groups, some, types))
             if polls is None:
                 continue
             at = self.clock.now()
@@ -425,7 +423,7 @@ class SnapshotReader:
                 read_times = await _record_times(self.client, self.context, self.snapshot, trends.values(), times)
                 times -= len(read_times)
                 trends = with_times(trends, read_times)
-            self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at), "groups", "lags")
+            self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at))
 
     async def read_tiered(self, name: str) -> None:
         """Read what of a topic is on disk and what in remote storage, where its configs say that it is tiered."""
@@ -435,12 +433,12 @@ class SnapshotReader:
             await self.read_configs([topic_resource(name)])
         topic = self.snapshot.topics.get(name)
         if topic is None or not is_tiered(self.snapshot.configs, name):
-            self._learn(refresh.with_tiered(self.snapshot, name, {}), "tiered")
+            self._learn(refresh.with_tiered(self.snapshot, name, {}))
             return
         places = [(name, each.number) for each in topic.partitions if each.leader >= 0]
         found, failures = await self.client.run(partitions.tiered_offsets, places)
         known = refresh.with_tiered(self.snapshot, name, found)
-        self._learn(refresh.with_failures(known, "tiered", [(name, failure) for failure in failures]), "tiered")
+        self._learn(refresh.with_failures(known, Part.TIERED, [(name, failure) for failure in failures]))
 
     async def read_log_dirs(self, broker: int | None = None) -> None:
         """Read the disk use of every broker; one that does not answer is in the failures.
@@ -451,7 +449,7 @@ class SnapshotReader:
         from console.admin import cluster as log_dirs
 
         asked = None if broker is None else (broker,)
-        listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs, asked))
+        listing = await self._part(Part.LOG_DIRS, self.client.run(log_dirs.describe_log_dirs, asked))
         if listing is None:
             return
         at, before, known = self.clock.now(), self.snapshot.rates, self.snapshot.log_dirs
@@ -464,10 +462,10 @@ class SnapshotReader:
             after = replace(after, ends=now.ends)
         failures = [(f"broker {id_}", failure) for id_, failure in listing.failures.items()]
         if broker is not None:
-            others = (each for each in self.snapshot.failures if each.part == "log_dirs")
+            others = (each for each in self.snapshot.failures if each.part == Part.LOG_DIRS)
             failures += [(each.entity, each.failure) for each in others if each.entity != f"broker {broker}"]
         learned = refresh.with_log_dirs(self.snapshot, dirs, after, at)
-        self._learn(refresh.with_failures(learned, "log_dirs", failures), "log_dirs", "rates")
+        self._learn(refresh.with_failures(learned, Part.LOG_DIRS, failures))
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources with configs that no other API lists, and groups that have some; empty where brokers refuse
@@ -478,7 +476,7 @@ class SnapshotReader:
         """
         from console.admin.configs import list_config_resources
 
-        listed = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
+        listed = await self._part(Part.RESOURCES, self.client.run(list_config_resources, tuple(types)))
         return listed or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
@@ -492,7 +490,7 @@ class SnapshotReader:
         return result
 
     def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
-        self._learn(refresh.with_failures(self.snapshot, part, failures), part)
+        self._learn(refresh.with_failures(self.snapshot, part, failures))
 
 
 def _shared(known: Mapping[str, Topic], listed: Mapping[str, Topic]) -> Mapping[str, Topic]:
@@ -517,7 +515,7 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
     info = await client.run(cluster.describe_cluster)
     other = not_expected(context.name, context.cluster_id, info.cluster_id) if context.cluster_id else None
     # Without cluster_id in the context the first answer decides: addresses may lead elsewhere later.
-    if other is None and "cluster" in known.read_at:
+    if other is None and Part.CLUSTER in known.read_at:
         other = not_the_one_before(known.cluster.cluster_id, info.cluster_id)
     if other is not None:
         raise Refused(other)
@@ -548,14 +546,14 @@ async def read_quotas_of(client: Client, filters: Sequence[QuotaFilter]) -> Lear
 
     found, failures = await _read(client.run(quotas.describe_quotas_of, filters))
     if found is None:
-        return lambda known, _at: refresh.with_failures(known, "quotas", failures), "quotas"
+        return lambda known, _at: refresh.with_failures(known, Part.QUOTAS, failures)
     answered = [(each, part) for each, part in zip(filters, found, strict=True) if not isinstance(part, Failure)]
     matched = [each for each, _ in answered]
     entities = {entity: values for _, part in answered for entity, values in part.items()}
     failed = _once(found)
     return lambda known, _at: refresh.with_failures(
-        refresh.with_quotas_of(known, matched, entities), "quotas", failed
-    ), "quotas"
+        refresh.with_quotas_of(known, matched, entities), Part.QUOTAS, failed
+    )
 
 
 async def read_features(client: Client) -> Learned:
@@ -567,7 +565,7 @@ async def read_features(client: Client) -> Learned:
     from console.admin.features import describe_features
 
     features = await client.run(describe_features)
-    return lambda known, at: refresh.with_features(known, features, at), "features"
+    return lambda known, at: refresh.with_part(known, Part.FEATURES, features, at)
 
 
 async def read_scram(client: Client) -> Learned:
@@ -576,8 +574,8 @@ async def read_scram(client: Client) -> Learned:
 
     listed, failures = await _read(client.run(describe_scram))
     if listed is None:
-        return lambda known, _at: refresh.with_failures(known, "scram", failures), "scram"
-    return lambda known, at: refresh.with_scram(known, listed, at), "scram"
+        return lambda known, _at: refresh.with_failures(known, Part.SCRAM, failures)
+    return lambda known, at: refresh.with_scram(known, listed, at)
 
 
 async def read_tokens(client: Client) -> Learned:
@@ -586,8 +584,8 @@ async def read_tokens(client: Client) -> Learned:
 
     found, failures = await _read(client.run(describe_tokens))
     if found is None:
-        return lambda known, _at: refresh.with_failures(known, "tokens", failures), "tokens"
-    return lambda known, at: refresh.with_tokens(known, found, at), "tokens"
+        return lambda known, _at: refresh.with_failures(known, Part.TOKENS, failures)
+    return lambda known, at: refresh.with_part(known, Part.TOKENS, found, at)
 
 
 async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
@@ -600,13 +598,11 @@ async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
 
     found, failures = await _read(client.run(acls.describe_acls_of, [AclFilter(principal=each) for each in principals]))
     if found is None:
-        return lambda known, _at: refresh.with_failures(known, "acls", failures), "acls"
+        return lambda known, _at: refresh.with_failures(known, Part.ACLS, failures)
     answered = [(who, part) for who, part in zip(principals, found, strict=True) if not isinstance(part, Failure)]
     names, bindings = {who for who, _ in answered}, [acl for _, part in answered for acl in part]
     failed = _once(found)
-    return lambda known, _at: refresh.with_failures(
-        refresh.with_acls_of(known, names, bindings), "acls", failed
-    ), "acls"
+    return lambda known, _at: refresh.with_failures(refresh.with_acls_of(known, names, bindings), Part.ACLS, failed)
 
 
 async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
@@ -618,8 +614,8 @@ async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
     part = [(name, each) for name, position in found.items() for each in position.failures]
     failed = [*failures.items(), *part]
     return lambda known, at: refresh.with_failures(
-        refresh.with_group_positions(known, names, found, at), "group_positions", failed
-    ), "groups"
+        refresh.with_group_positions(known, names, found, at), Part.GROUP_POSITIONS, failed
+    )
 
 
 async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> Learned:
@@ -656,8 +652,8 @@ def _with_ranges(
     """Return what ranges of logs change, with the failures of those that were not found."""
     failed = [("", failure) for failure in failures]
     return lambda known, _at: refresh.with_failures(
-        refresh.with_log_ranges(known, asked, found), "log_ranges", failed
-    ), "log_ranges"
+        refresh.with_log_ranges(known, asked, found), Part.LOG_RANGES, failed
+    )
 
 
 async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: int) -> Learned:
@@ -672,9 +668,7 @@ async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: 
     first, failures = await client.run(partitions.list_offsets, dict.fromkeys(places, at))
     offsets = {(*place, at): offset for place, offset in first.items()}
     failed = [("", failure) for failure in failures]
-    return lambda known, _now: refresh.with_failures(
-        refresh.with_offsets_at(known, offsets), "offsets_at", failed
-    ), "offsets_at"
+    return lambda known, _now: refresh.with_failures(refresh.with_offsets_at(known, offsets), Part.OFFSETS_AT, failed)
 
 
 async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicPartition]]) -> Learned:
@@ -688,7 +682,7 @@ async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicP
 
     ends = await client.run(partitions.ends_at_leaders, leaders)
     asked = [place for places in leaders.values() for place in places]
-    return lambda known, at: refresh.with_end_offsets(known, asked, ends, at), "rates"
+    return lambda known, at: refresh.with_end_offsets(known, asked, ends, at)
 
 
 async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]) -> Learned:
@@ -701,7 +695,7 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
     from console.session.replica_reading import replica_logs_of
 
     update = await replica_logs_of(client.run, snapshot, places)
-    return lambda known, _at: update(known), "replica_logs"
+    return lambda known, _at: update(known)
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
@@ -715,8 +709,8 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
 
     poll, failures = await _read(client.run(poll_transactions, places))
     return lambda known, at: refresh.with_failures(
-        refresh.with_transactions(known, places, poll, at), "transactions", failures
-    ), "transactions"
+        refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
+    )
 
 
 async def read_reassignments(client: Client) -> Learned:
@@ -724,12 +718,9 @@ async def read_reassignments(client: Client) -> Learned:
     from console.admin import partitions
 
     moves, failures = await _read(client.run(partitions.list_reassignments))
-
-    def update(known: Snapshot, at: datetime) -> Snapshot:
-        read = known if moves is None else refresh.with_reassignments(known, moves, at)
-        return refresh.with_failures(read, "reassignments", failures)
-
-    return update, "reassignments"
+    if moves is None:
+        return lambda known, _at: refresh.with_failures(known, Part.REASSIGNMENTS, failures)
+    return lambda known, at: refresh.with_part(known, Part.REASSIGNMENTS, moves, at)
 
 
 async def _record_times(

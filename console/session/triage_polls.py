@@ -22,6 +22,7 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.name_order import in_order
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
@@ -69,7 +70,7 @@ class _Part(NamedTuple):
     name: str
     every: float
     read: Callable[[], Awaitable[object]]
-    after: tuple[str, ...] = ("cluster",)
+    after: tuple[str, ...] = (Part.CLUSTER,)
     quick: bool = False
 
 
@@ -103,25 +104,25 @@ class Poller:
     def _of_controllers(self) -> tuple[_Part, ...]:
         """Return what controllers know: each other, the quorum, and whether one of them is a broker as well."""
         return (
-            _Part("cluster", 1.5, self._session.read_cluster, (), quick=True),
-            _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
-            _Part("quorum", 2, self._session.read_quorum, quick=True),
-            _Part("configs", 60, self._read_roles),
+            _Part(Part.CLUSTER, 1.5, self._session.read_cluster, (), quick=True),
+            _Part(Part.SILENCE, ASK_EVERY, self._ask_brokers, quick=True),
+            _Part(Part.QUORUM, 2, self._session.read_quorum, quick=True),
+            _Part(Part.CONFIGS, 60, self._read_roles),
         )
 
     def _of_brokers(self) -> tuple[_Part, ...]:
         session = self._session
         return (
-            _Part("cluster", 1.5, session.read_cluster, (), quick=True),
-            _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
-            _Part("quorum", 2, session.read_quorum, quick=True),
-            _Part("topics", 2, session.read_topics),
-            _Part("groups", 2, session.read_groups),
-            _Part("offsets", 2.5, self._read_offsets, ("groups",)),
-            _Part("reassignments", 10, self._read_reassignments),
-            _Part("log_dirs", 10, session.read_log_dirs),
-            _Part("configs", 60, self._read_configs, ("topics",)),
-            *(_Part(part.name, part.every, part.read, ("topics",)) for part in self._slow.parts),
+            _Part(Part.CLUSTER, 1.5, session.read_cluster, (), quick=True),
+            _Part(Part.SILENCE, ASK_EVERY, self._ask_brokers, quick=True),
+            _Part(Part.QUORUM, 2, session.read_quorum, quick=True),
+            _Part(Part.TOPICS, 2, session.read_topics),
+            _Part(Part.GROUPS, 2, session.read_groups),
+            _Part("offsets", 2.5, self._read_offsets, (Part.GROUPS,)),
+            _Part(Part.REASSIGNMENTS, 10, self._read_reassignments),
+            _Part(Part.LOG_DIRS, 10, session.read_log_dirs),
+            _Part(Part.CONFIGS, 60, self._read_configs, (Part.TOPICS,)),
+            *(_Part(part.name, part.every, part.read, (Part.TOPICS,)) for part in self._slow.parts),
         )
 
     async def __aenter__(self) -> Poller:
@@ -152,8 +153,8 @@ class Poller:
             self._take_known()
         for part in self._parts:
             self._start(part)
-        if "cluster" not in self._read:  # of nothing at all nothing can be said
-            await asyncio.wait({self._tasks["cluster"]})
+        if Part.CLUSTER not in self._read:  # of nothing at all nothing can be said
+            await asyncio.wait({self._tasks[Part.CLUSTER]})
         await self._wait(None if whole else limit)
         return self._seen(datetime.now(UTC))
 
@@ -167,7 +168,7 @@ class Poller:
     def _ask_on(self) -> None:
         """Ask the brokers between polls, too, for as long as these go on."""
         if time.monotonic() - self._began < EVERY + POLL_SECONDS:
-            self._start(next(part for part in self._parts if part.name == "silent"))
+            self._start(next(part for part in self._parts if part.name == Part.SILENCE))
 
     def _seen(self, at: datetime) -> Poll:
         """Return what is known at a time. Raises as `poll` does."""
@@ -182,7 +183,7 @@ class Poller:
         """Count brokers and topics as read where the session read them a moment ago, as for the first rows of a
         screen."""
         now = datetime.now(UTC)
-        for name in ("cluster", "topics"):
+        for name in (Part.CLUSTER, Part.TOPICS):
             at = self._session.snapshot.read_at.get(name)
             if at is not None and 0 <= (age := (now - at).total_seconds()) < EVERY:
                 self._read.add(name)
@@ -226,12 +227,12 @@ class Poller:
         except TimeoutError:
             text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
             remedy = f"Look at the {self.asked}s' load."
-            if part.name == "quorum" and not self._session.context.settings.controllers:
+            if part.name == Part.QUORUM and not self._session.context.settings.controllers:
                 from console.admin.link_errors import WAITS_FOR_CONTROLLER
 
                 remedy = WAITS_FOR_CONTROLLER
             self._unread[part.name] = Failure("TIMED_OUT", text, remedy)
-            if part.name == "cluster":
+            if part.name == Part.CLUSTER:
                 if part.name not in self._read:
                     self._lost = RequestTimedOut(self._no_brokers())
                 # What is asked on a connection waits for what was asked there before.
@@ -241,7 +242,7 @@ class Poller:
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed):
                 self._refused = error
-            elif part.name == "cluster" and part.name not in self._read:
+            elif part.name == Part.CLUSTER and part.name not in self._read:
                 self._lost = error
         except Refused as error:
             self._unread[part.name] = error.failure
@@ -253,7 +254,7 @@ class Poller:
             now = time.monotonic()
             self._unread.pop(part.name, None)
             self._read.add(part.name)
-            if part.name == "cluster":
+            if part.name == Part.CLUSTER:
                 self._answered_at, self._lost, self._refused = now, None, None
             if not part.quick:
                 took, before = now - began, self._took.get(part.name, 0.0)
@@ -297,13 +298,13 @@ class Poller:
         # Requests to a silent broker would hold their parts until they time out; new ones go to brokers that answer.
         if fell_silent or was_lost:
             for name, task in self._tasks.items():
-                if name != "silent":
+                if name != Part.SILENCE:
                     task.cancel()
                     self._due[name] = 0.0
 
     def _ask_again(self, at: float) -> None:
         """Schedule the next round of asking the brokers. at: monotonic seconds."""
-        self._due["silent"] = at
+        self._due[Part.SILENCE] = at
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.model.parts import about
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import (
     access,
@@ -32,7 +33,7 @@ from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import WORK, Key, Subject, Symptom
-from console.triage.unread import OF_CONTROLLERS, unread_parts, vital_parts
+from console.triage.unread import unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -310,7 +311,7 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     at_controllers = bool(observations.last.snapshot.cluster.controllers)
     for each in observations.last.snapshot.failures:
         part = each.part.partition(" ")[0]
-        if at_controllers and part not in OF_CONTROLLERS:
+        if at_controllers and not about(part).at_controllers:
             continue  # another pane asked for it
         # Of 1,000 topics that may not be described each is a failure, and all are one reason.
         key = (part, each.failure.name)

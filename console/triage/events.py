@@ -6,7 +6,7 @@ topic's configs and partitions come with the topic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -27,10 +27,11 @@ from console.model.changes import (
     TopicTarget,
     VoterTarget,
 )
-from console.model.cluster import Group, Partition, Quorum, Topic
+from console.model.cluster import Group, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
 from console.model.numbers import commas, long_number
+from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.triage.cause import Severity
@@ -89,35 +90,18 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield what differs, of the parts that both snapshots had read. They share what did not change, so that mostly
     identities are compared.
     """
-    if old.cluster is not new.cluster and "cluster" in old.read_at:
-        yield from _broker_differences(old, new)
     yield from _controller_differences(old, new)
-    if old.quorum is not new.quorum and "quorum" in old.read_at:
-        yield from _voter_differences(old.quorum, new.quorum)
-    if old.topics is not new.topics and "topics" in old.read_at:
-        denied = {each.entity for one in (old, new) for each in one.failures if each.part == "topics"}
-        for name, before, after in differing(old.topics, new.topics):
-            if name not in denied:  # it is there, and can't be described
-                yield from _topic_differences(name, before, after)
-    if old.configs is not new.configs:
-        yield from _config_differences(old, new)
-    if old.quotas is not new.quotas and "quotas" in old.read_at:
-        yield from _quota_differences(old, new)
-    yield from _acl_differences(old, new)
-    if old.scram is not new.scram and "scram" in old.read_at:
-        yield from _user_differences(old, new)
-    if old.tokens is not new.tokens and "tokens" in old.read_at:
-        yield from _token_differences(old, new)
-    if old.groups is not new.groups and "groups" in old.read_at:
-        for group, one, other in differing(old.groups, new.groups):
-            yield from _group_differences(group, one, other)
+    for part, find in _FIND.items():
+        if getattr(old, part) is not getattr(new, part) and part in old.read_at:
+            yield from find(old, new)
+    yield from _config_differences(old, new)
 
 
 def setting_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield what differs of settings and ACLs: the kinds of change whose authors triage names."""
-    if old.configs is not new.configs:
-        yield from _config_differences(old, new)
-    yield from _acl_differences(old, new)
+    yield from _config_differences(old, new)
+    if old.acls is not new.acls and Part.ACLS in old.read_at:
+        yield from _acl_differences(old, new)
 
 
 def _text(value: object) -> str | None:
@@ -136,11 +120,11 @@ def controller(snapshot: Snapshot) -> int | None:
     """Return the active controller's id, -1 if there is none; None where it is unknown. Metadata of a KRaft cluster
     names any broker as the controller, so the quorum's answer is the one that counts.
     """
-    if "quorum" not in snapshot.read_at:
+    if Part.QUORUM not in snapshot.read_at:
         return None
     if snapshot.quorum is not None:
         return snapshot.quorum.leader_id
-    return snapshot.cluster.controller_id if "cluster" in snapshot.read_at else None
+    return snapshot.cluster.controller_id if Part.CLUSTER in snapshot.read_at else None
 
 
 def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -151,12 +135,13 @@ def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference
         yield Difference(Place(Kind.CONTROLLER, CLUSTER_DEFAULT), _node(before), _node(after))
 
 
-def _voter_differences(old: Quorum | None, new: Quorum | None) -> Iterator[Difference]:
+def _voter_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield who votes, or votes no more, where both sides know the quorum. A voter without a directory is that of a
     static quorum: with the same id it is the same one."""
-    if old is None or new is None:
+    if old.quorum is None or new.quorum is None:
         return
-    before, after = ({VoterTarget(each.id, each.directory_id) for each in quorum.voters} for quorum in (old, new))
+    sides = (old.quorum, new.quorum)
+    before, after = ({VoterTarget(each.id, each.directory_id) for each in quorum.voters} for quorum in sides)
     static = {each.id for each in before | after if not each.directory_id}
     there = {each.id for each in before} & {each.id for each in after}
     for voter in sorted(before ^ after, key=lambda each: (each.id, each.directory_id)):
@@ -166,6 +151,13 @@ def _voter_differences(old: Quorum | None, new: Quorum | None) -> Iterator[Diffe
 
 def _node(number: int) -> str | None:
     return str(number) if number >= 0 else None
+
+
+def _topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    denied = {each.entity for one in (old, new) for each in one.failures if each.part == Part.TOPICS}
+    for name, before, after in differing(old.topics, new.topics):
+        if name not in denied:  # it is there, and can't be described
+            yield from _topic_differences(name, before, after)
 
 
 def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
@@ -202,6 +194,8 @@ def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterat
 
 
 def _config_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    if old.configs is new.configs:
+        return
     for resource, key, was, became in config_differences(old.configs, new.configs):
         yield Difference(Place(Kind.CONFIG, resource, key), was, became)
 
@@ -224,8 +218,6 @@ def _number(value: float | None) -> str | None:
 
 
 def _acl_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    if old.acls is new.acls or "acls" not in old.read_at:
-        return
     gone, come = acl_differences(old.acls, new.acls)
     yield from (Difference(Place(Kind.ACL, each), PRESENT, None) for each in gone)
     yield from (Difference(Place(Kind.ACL, each), None, PRESENT) for each in come)
@@ -233,7 +225,7 @@ def _acl_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     # Of a user that a broker could not describe nothing is known to have begun or ended.
-    unread = {f.entity for s in (old, new) for f in s.failures if f.part == "scram" and f.entity not in s.scram}
+    unread = {f.entity for s in (old, new) for f in s.failures if f.part == Part.SCRAM and f.entity not in s.scram}
     had, has = (
         {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
         for s in (old, new)
@@ -250,6 +242,11 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
 
 
+def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    for name, one, other in differing(old.groups, new.groups):
+        yield from _group_differences(name, one, other)
+
+
 def _group_differences(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
@@ -259,6 +256,19 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
         had, has = len(one.members), len(other.members)
         if had != has:
             yield Difference(Place(Kind.GROUP, GroupTarget(name), MEMBERS), str(had), str(has))
+
+
+_FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
+    Part.CLUSTER: _broker_differences,
+    Part.QUORUM: _voter_differences,
+    Part.TOPICS: _topics_differences,
+    Part.QUOTAS: _quota_differences,
+    Part.ACLS: _acl_differences,
+    Part.SCRAM: _user_differences,
+    Part.TOKENS: _token_differences,
+    Part.GROUPS: _groups_differences,
+}
+"""Finds what differs of a part that both snapshots had read. Configs have a time for each resource instead."""
 
 
 # -- from differences to events ----------------------------------------------------------------------------------------
@@ -377,18 +387,18 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
 
 
 _PARTS = {
-    Kind.BROKER: "cluster",
-    Kind.CONTROLLER: "quorum",
-    Kind.VOTER: "quorum",
-    Kind.LEADER: "topics",
-    Kind.ISR: "topics",
-    Kind.REPLICAS: "topics",
-    Kind.TOPIC: "topics",
-    Kind.QUOTA: "quotas",
-    Kind.ACL: "acls",
-    Kind.SCRAM: "scram",
-    Kind.TOKEN: "tokens",
-    Kind.GROUP: "groups",
+    Kind.BROKER: Part.CLUSTER,
+    Kind.CONTROLLER: Part.QUORUM,
+    Kind.VOTER: Part.QUORUM,
+    Kind.LEADER: Part.TOPICS,
+    Kind.ISR: Part.TOPICS,
+    Kind.REPLICAS: Part.TOPICS,
+    Kind.TOPIC: Part.TOPICS,
+    Kind.QUOTA: Part.QUOTAS,
+    Kind.ACL: Part.ACLS,
+    Kind.SCRAM: Part.SCRAM,
+    Kind.TOKEN: Part.TOKENS,
+    Kind.GROUP: Part.GROUPS,
 }
 """The part of a snapshot that shows a kind; configs have a time for each resource."""
 

@@ -19,6 +19,7 @@ from console.model.config import ConfigResource, ConfigSet, is_override, own_val
 from console.model.inheritance import by_broker
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.symptoms import Poll, gone
@@ -144,7 +145,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     old, new = before.snapshot.configs, now.snapshot.configs
     if new is old:
         return
-    known, whole = before.snapshot.configs_at, before.snapshot.read_at.get("configs", before.at)
+    known, whole = before.snapshot.configs_at, before.snapshot.read_at.get(Part.CONFIGS, before.at)
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
         # What its file sets changes by a restart alone, and sensitive values are not told.
@@ -192,9 +193,9 @@ def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str |
 
 def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
     old, new = before.snapshot.acls, now.snapshot.acls
-    if new is old or "acls" not in before.snapshot.read_at:
+    if new is old or Part.ACLS not in before.snapshot.read_at:
         return
-    after = before.snapshot.read_at["acls"]
+    after = before.snapshot.read_at[Part.ACLS]
     ranges = host_ranges(now.snapshot)
     gone, come = acl_differences(old, new)
     # The latest are kept: of a copy of another cluster's there are thousands, and each is compared with many.

@@ -15,6 +15,7 @@ from console.model.lag_trend import LagTrend, recovers
 from console.model.numbers import time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
+from console.model.parts import Part
 from console.model.quorum import (
     FOLLOWS_MS,
     fetches,
@@ -179,7 +180,7 @@ def cluster_time(poll: Poll) -> datetime:
 
 def gone(snapshot: Snapshot) -> frozenset[int]:
     """Return the brokers that are fenced, or have replicas and are not in the cluster's list."""
-    if "cluster" not in snapshot.read_at:
+    if Part.CLUSTER not in snapshot.read_at:
         return frozenset()
     known = {broker.id for broker in snapshot.cluster.brokers}
     fenced = {broker.id for broker in snapshot.cluster.brokers if broker.fenced}
@@ -296,8 +297,8 @@ def quorum_silence(poll: Poll) -> float:
     since it was first asked about.
     """
     at = poll.snapshot.read_at
-    since = at.get("quorum", poll.snapshot.quorum_asked)
-    return (at["cluster"] - since).total_seconds() if "cluster" in at and since is not None else 0.0
+    since = at.get(Part.QUORUM, poll.snapshot.quorum_asked)
+    return (at[Part.CLUSTER] - since).total_seconds() if Part.CLUSTER in at and since is not None else 0.0
 
 
 def _is_leaderless(poll: Poll) -> bool:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from console.model.parts import Part
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
-VITAL = ("cluster", "silent", "topics")
+VITAL = tuple(part for part in Part if part.about.is_vital)
 """Parts without which nothing can be said, not even that nothing is wrong: the brokers, whether each answers, and the
 partitions."""
-
-
-OF_CONTROLLERS = ("cluster", "silent", "quorum", "configs")
-"""Parts that controllers know, where they are asked in place of brokers."""
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
     """Return the parts without which nothing can be said here."""
     if poll.snapshot.cluster.controllers:
-        return OF_CONTROLLERS[:3]
-    return (*VITAL, "quorum") if _wait_for_leader(poll) else VITAL
+        return (*(part for part in VITAL if part.about.at_controllers), Part.QUORUM)
+    return (*VITAL, Part.QUORUM) if _wait_for_leader(poll) else VITAL
 
 
 def _wait_for_leader(poll: Poll) -> bool:
@@ -33,12 +30,12 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     snapshot = poll.snapshot
     whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}
     asked = {each.part for each in snapshot.failures}
-    nothing = {"log_dirs": not snapshot.log_dirs, "configs": not snapshot.configs}
+    nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs}
     return frozenset(
         {
             *poll.unread,
             *whole,
             *(part for part, is_empty in nothing.items() if is_empty and part in asked),
-            *(("quorum",) if _wait_for_leader(poll) else ()),
+            *((Part.QUORUM,) if _wait_for_leader(poll) else ()),
         }
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from console.model.parts import Part
 from console.model.secret import Secret
 from console.tui.frame import signs
 from console.tui.key_order import TYPING
@@ -225,9 +226,9 @@ class Bar:
         if not unread:
             return
         try:
-            if "quotas" in unread.parts:
+            if Part.QUOTAS in unread.parts:
                 await self._session.poll_quotas()
-                unread = replace(unread, parts=unread.parts - {"quotas"})
+                unread = replace(unread, parts=unread.parts - {Part.QUOTAS})
             await read_needs(self._session, unread)
         except AdminError as error:
             log.info("reading for a completion: %s", error.failure)

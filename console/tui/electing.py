@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from console.language.quoting import quote
 from console.model.cluster import Partition, Topic
 from console.model.elections import needs_preferred, why_not_preferred
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import ElectPreferred
 from console.plan.kinds.leaders import preferred_elections
@@ -30,7 +31,7 @@ def elect_everywhere(editing: Editing, snapshot: Snapshot) -> None:
 
 def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
     """Return whether the topics were read; else say so: without them there would seem to be nothing to elect."""
-    if "topics" in snapshot.read_at:
+    if Part.TOPICS in snapshot.read_at:
         return True
     editing.message.say("the topics are still being read: press the key again", "muted")
     return False

@@ -40,7 +40,6 @@ T = TypeVar("T")
 TICK = 0.1
 """Seconds between two steps of playing."""
 SPEEDS = (0, 1, 10)
-_PARTS = ("cluster", "quorum", "topics", "configs", "groups", "lags", "log_dirs", "reassignments")
 
 
 class ScreenClient:
@@ -325,7 +324,7 @@ class ReplayConsole(Console):
             self._played_ms = moment.at_ms
         self._events.record = moment.events
         snapshot = moment.observations.last.snapshot if moment.observations is not None else Snapshot()
-        self.session.learn(lambda _: snapshot, *_PARTS)
+        self.session.learn(lambda _: snapshot)
         self._half_hour.take(moment)
         self.triage.take(moment)
         self.reading.live.now()

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.model.parts import Part
 from console.tui.reading import start
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ class HalfHourWatch:
             return
         try:
             await self._session.rates.read((), self._reading.contact.silent)
-            at = self._session.snapshot.read_at.get("lags")
+            at = self._session.snapshot.read_at.get(Part.LAGS)
             if at is None or self._session.clock.now() - at >= READS_EVERY:
                 await self._session.poll_groups(self._next_groups())
         except Exception:  # the samples have to go on, whatever one read ran into

@@ -225,7 +225,7 @@ def test_what_was_not_answered_was_not_looked_at() -> None:
         known = refresh.with_failures(known, part, [("", lacks)])
     text = healthy_text(begin(Poll(at, known)))
     first, *rest = text.splitlines()
-    assert first == "healthy: 1 broker, 1 topic, 0 groups and throttles were looked at"
+    assert first == "healthy: 1 broker, 1 topic, 0 groups and configs were looked at"
     assert [line.partition(":")[0] for line in rest] == ["unknown quorum", "unknown disks", "unknown moves"]
 
 

@@ -333,7 +333,7 @@ async def test_a_pane_without_the_right_says_so_and_the_others_go_on() -> None:
 
     async with driven(Denied(cluster())) as it:
         await it.press("5")
-        await it.shows("acls not read: SECURITY_DISABLED")
+        await it.shows("ACLs not read: SECURITY_DISABLED")
         await it.press("4")
         await it.shows("user alice")
 

@@ -17,7 +17,9 @@ import pytest
 
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
+from console.model.parts import Part
 from tests.support import throwaway_cause, throwaway_column, throwaway_kind, throwaway_type, throwaway_verb
+from tests.support.part_literals import part_literals
 from tests.support.patience import PATIENCE
 from tests.support.walking import Said, copy_of_product, touched
 
@@ -292,6 +294,34 @@ def test_a_new_kind_of_edit_touches_few_files(tmp_path: Path) -> None:
     ):
         found, text = said[step]
         assert (found, [each for each in words if each not in text]) == (code, []), (step, text)
+
+
+# -- parts of the snapshot ---------------------------------------------------------------------------------------------
+
+
+def test_parts_have_their_names_in_the_table_alone() -> None:
+    files = sorted((ROOT / "console").rglob("*.py"))
+    found = {str(file.relative_to(ROOT)): literals for file in files if (literals := [*part_literals(file, {*Part})])}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'known = "topics" in snapshot.read_at',
+        'why = [each for each in snapshot.failures if each.part in ("topics", "acls")]',
+        'at = snapshot.read_at.get("topics")',
+        'at = snapshot.read_at["topics"]',
+        'need = whole_parts("topics")',
+        'need = Needs(parts=frozenset({"topics"}))',
+        'snapshot = refresh.with_failures(snapshot, "topics", [])',
+        'PARTS = frozenset({"topics"})',
+    ],
+)
+def test_names_of_parts_as_literals_are_found(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(f"{line}\n")
+    assert [*part_literals(file, {*Part})] == ["1: acls", "1: topics"][line.count("acls") ^ 1 :]
 
 
 # A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.

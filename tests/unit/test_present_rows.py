@@ -587,7 +587,7 @@ def test_what_could_not_be_read_is_counted_and_named() -> None:
     two = snapshot(failures=(ReadFailure("topics", "a", why), ReadFailure("topics", "b", why)))
     assert plain(unread(two, {"topics"})).startswith("2 topics not shown: TOPIC_AUTHORIZATION_FAILED")
     whole = snapshot(failures=(ReadFailure("acls", "", Failure("SECURITY_DISABLED", "No Authorizer")),))
-    assert plain(unread(whole, {"acls"})) == "acls not read: SECURITY_DISABLED: No Authorizer"
+    assert plain(unread(whole, {"acls"})) == "ACLs not read: SECURITY_DISABLED: No Authorizer"
     assert unread(one, {"groups"}) == []
 
 

@@ -14,8 +14,9 @@ from console.answers.plan_results import runbook_text
 from console.model.changes import AddVoter, RemoveVoter, VoterTarget
 from console.model.cluster import Broker, ClusterFeatures, ClusterInfo, Quorum, QuorumReplica, VoterEndpoint
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.model.quorum import follows, majority
-from console.model.snapshot import ReadFailure, Snapshot, with_cluster, with_features, with_quorum
+from console.model.snapshot import ReadFailure, Snapshot, with_cluster, with_part, with_quorum
 from console.plan.compile import compile_plan
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
 from console.plan.kinds.registry import kind_of
@@ -45,7 +46,7 @@ def seen(
     quorum = Quorum(leader, 7, 100, voters, observers, endpoints)
     info = ClusterInfo("id", leader, (), controllers=tuple(Broker(each, "h", 1) for each in controllers))
     known = with_quorum(with_cluster(Snapshot(), info, AT), quorum, AT)
-    return with_features(known, ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
+    return with_part(known, Part.FEATURES, ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
 
 
 THREE = (replica(101), replica(102), replica(103))

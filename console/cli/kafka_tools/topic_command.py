@@ -17,6 +17,7 @@ from console.model.changes import LogTarget, Outcome, PartitionTarget
 from console.model.cluster import Partition
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.present.failures import failure_text
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ async def elect(command: Running, client: Client, context: Context) -> int | Cha
 
 def all_read(command: Running, snapshot: Snapshot) -> bool:
     """Return whether all topics were read; print those that were not."""
-    unread = [each for each in snapshot.failures if each.part == "topics"]
+    unread = [each for each in snapshot.failures if each.part == Part.TOPICS]
     for each in unread:
         command.complain(f"topics {each.entity}".rstrip() + f": {failure_text(each.failure)}")
     return not unread

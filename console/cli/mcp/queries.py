@@ -25,6 +25,7 @@ from console.language.verbs.listing import List
 from console.language.verbs.show import Show
 from console.model.config import ConfigResource, broker_resource
 from console.model.numbers import Data
+from console.model.parts import Part
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -201,7 +202,7 @@ class Queries:
         self.pin(session.snapshot.cluster.cluster_id)
         await session.keep(read_reassignments(self.client))
         await session.read_log_dirs()
-        failures = [str(each.failure) for each in session.snapshot.failures if each.part == "reassignments"]
+        failures = [str(each.failure) for each in session.snapshot.failures if each.part == Part.REASSIGNMENTS]
         return Answered({"moves": [MOVES.data(each) for each in running_rows(session.snapshot, ())]}, tuple(failures))
 
     async def history(self, entity: str | None, text: str, since: str | None, until: str | None) -> Answered:
@@ -240,7 +241,7 @@ class Queries:
         known = session.snapshot.configs
         for resource, name in zip(resources, (left, right), strict=True):
             if resource not in known:
-                why = [str(each.failure) for each in session.snapshot.failures if each.part == "configs"]
+                why = [str(each.failure) for each in session.snapshot.failures if each.part == Part.CONFIGS]
                 raise CommandError(f"{name} can't be compared: {'; '.join(why) or 'it is not there'}")
         table = entity_table(known[resources[0]], known[resources[1]], left, right)
         return Answered(to_data(table), table.notes)

@@ -24,9 +24,10 @@ from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.parts import Part
 from console.plan.edits import AddAcl, Edit, RemoveAcl
 
-_PARTS = {"TOPIC": "topics", "GROUP": "groups"}
+_PARTS = {"TOPIC": Part.TOPICS, "GROUP": Part.GROUPS}
 
 
 class Access(EditStatement, frozen=True):
@@ -83,12 +84,12 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
     from console.model.authorizer import range_of
 
     if range_of(statement.host) is not None:
-        return whole_parts("acls", "versions")
+        return whole_parts(Part.ACLS, Part.VERSIONS)
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _PARTS.get(statement.resource_type.name)
     if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):
-        return whole_parts("acls")
-    return whole_parts("acls", part)
+        return whole_parts(Part.ACLS)
+    return whole_parts(Part.ACLS, part)
 
 
 def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:

@@ -11,6 +11,7 @@ from console.language.staging import SAID, Staging
 from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
+from console.model.parts import Part
 from console.plan.edits import CancelMove, Edit
 
 
@@ -34,7 +35,7 @@ def _text(statement: CancelMoves) -> str:
 def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
     # Whether brokers may elect an unclean leader decides whether they take a cancellation.
     need = configs_of(topic_resource(statement.topic.text or ""))
-    return need | whole_parts("reassignments") | Needs(replica_logs=need.topics)
+    return need | whole_parts(Part.REASSIGNMENTS) | Needs(replica_logs=need.topics)
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:

@@ -24,6 +24,7 @@ from console.language.tokenizer import Word
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import NewTopic
 from console.model.config import broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import LONGEST_MS, duration_text, parse_duration
 from console.plan.edits import CreateTopic, Edit
@@ -156,7 +157,7 @@ def _needs(statement: Create, _selected: Subject | None) -> Needs:
     # Brokers refuse a name that differs from another one in these characters alone: what is there is seen before.
     alike = twins(name) if sum(map(name.count, "._")) <= MOST_MARKS else None
     named = Needs(topics=frozenset({name, *(alike or ())}), a_topic=bool(statement.configs))
-    return named | whole_parts("cluster") if statement.assignments else named
+    return named | whole_parts(Part.CLUSTER) if statement.assignments else named
 
 
 def _edits(statement: Create, staging: Staging) -> Iterator[Edit]:

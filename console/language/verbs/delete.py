@@ -37,6 +37,7 @@ from console.language.statements import (
 )
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
+from console.model.parts import Part
 from console.model.system_topics import is_kafkas_own
 from console.plan.amounts import moment
 from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
@@ -137,7 +138,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
 
     glob, snapshot = statement.glob, staging.snapshot
     for failed in snapshot.failures:
-        if failed.part == "topics":
+        if failed.part == Part.TOPICS:
             raise CommandError(f"the topics could not be read: {clean(str(failed.failure), 300)}", "", glob.span)
     matches, topics = glob_test([glob.pattern]), snapshot.topics.items()
     found = [name for name, topic in topics if matches(name) and not (topic.internal or is_kafkas_own(name))]
@@ -149,7 +150,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
 _TOPICS = StatementKind(
     statement=DeleteTopics,
     text=lambda statement: f"delete topic {pattern_text(statement.glob.pattern)}",
-    needs=lambda _statement, _selected: whole_parts("topics"),
+    needs=lambda _statement, _selected: whole_parts(Part.TOPICS),
     edits=_matching,
 )
 
@@ -193,7 +194,7 @@ def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) 
     log = snapshot.log_ranges.get((name, number))
     at = -1 if statement.at_ms is None else snapshot.offsets_at.get((name, number, statement.at_ms))
     if log is None or at is None:
-        why = next((f.failure for f in snapshot.failures if f.part in ("log_ranges", "offsets_at")), None)
+        why = next((f.failure for f in snapshot.failures if f.part in (Part.LOG_RANGES, Part.OFFSETS_AT)), None)
         hint = clean(str(why), 300) if why is not None else "refresh, and look whether the partition has a leader"
         raise CommandError(f"the offsets of {clean(name, 80)}/{number} could not be read", hint, statement.span)
     return log.end if at < 0 else at

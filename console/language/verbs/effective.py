@@ -8,6 +8,7 @@ from console.language.reader import Candidate, Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, quotas_that_count
 from console.language.statements import Key, QueryStatement, Subject, joined, key_text
 from console.language.verb import LOOK, StatementKind, Verb
+from console.model.parts import Part
 from console.model.quota import BY_KEY, CLIENT_KEYS
 from console.model.snapshot import Snapshot
 
@@ -43,7 +44,7 @@ def _text(statement: EffectiveQuota) -> str:
 
 
 def _needs(statement: EffectiveQuota, _selected: Subject | None) -> Needs:
-    return Needs(parts=frozenset({"cluster"}), quotas_of=quotas_that_count(statement.user, statement.client))
+    return Needs(parts=frozenset({Part.CLUSTER}), quotas_of=quotas_that_count(statement.user, statement.client))
 
 
 VERBS = (

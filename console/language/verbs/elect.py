@@ -20,6 +20,7 @@ from console.language.staging import SAID, Staging
 from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
+from console.model.parts import Part
 from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
@@ -56,7 +57,7 @@ def _text(statement: Elect) -> str:
 def _needs(statement: Elect, _selected: Subject | None) -> Needs:
     """Return the topics to read, and for an unclean election also the replicas' log ranges."""
     if statement.topic is None:
-        return whole_parts("topics")
+        return whole_parts(Part.TOPICS)
     need = the_topic(statement.topic)
     return need | Needs(replica_logs=need.topics) if statement.unclean else need
 

@@ -11,6 +11,7 @@ from console.language.statements import QueryStatement, joined
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import AclOperation, AclResourceType
+from console.model.parts import Part
 
 
 class Explain(QueryStatement, frozen=True):
@@ -74,7 +75,7 @@ VERBS = (
         parse=_parse,
         statements=(
             StatementKind(
-                statement=Explain, text=_text, needs=lambda _statement, _selected: whole_parts("acls", "versions")
+                statement=Explain, text=_text, needs=lambda _statement, _selected: whole_parts(Part.ACLS, Part.VERSIONS)
             ),
         ),
     ),

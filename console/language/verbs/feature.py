@@ -9,6 +9,7 @@ from console.language.snapshot_parts import EVERY_BROKER, NOTHING, Needs, whole_
 from console.language.statements import EditStatement, Subject, joined
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.feature_levels import ELR_VERSION, brings, level_name
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetFeature
 
@@ -21,7 +22,7 @@ class FeatureSet(EditStatement, frozen=True):
 
 def _parse(reader: Reader) -> FeatureSet:
     reader.need_keyword("set")
-    expected = Expected(What.PAIR, "FEATURE=LEVEL", offers=_features, values=_levels, reads=whole_parts("features"))
+    expected = Expected(What.PAIR, "FEATURE=LEVEL", offers=_features, values=_levels, reads=whole_parts(Part.FEATURES))
     levels: dict[str, int] = {}
     while not reader.ended or not levels:
         word, name, value = reader.take_pair(expected, "FEATURE=LEVEL")
@@ -41,7 +42,7 @@ def _text(statement: FeatureSet) -> str:
 
 def _needs(statement: FeatureSet, _selected: Subject | None) -> Needs:
     in_sync = any(name == ELR_VERSION for name, _ in statement.levels)
-    return whole_parts("features") | (EVERY_BROKER if in_sync else NOTHING)
+    return whole_parts(Part.FEATURES) | (EVERY_BROKER if in_sync else NOTHING)
 
 
 def _features(snapshot: Snapshot) -> list[Candidate]:

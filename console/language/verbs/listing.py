@@ -12,6 +12,7 @@ from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
 from console.model.config import ConfigResource
 from console.model.entity_types import listed_alone, with_quotas
+from console.model.parts import Part
 from console.model.quota import USER, filter_for_name
 
 KINDS = (
@@ -73,19 +74,19 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
     match statement.kind:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
-            read = whole_parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+            read = whole_parts(Part.TOPICS) | Needs(every=frozenset({TOPIC}) if configs else frozenset())
             lags = _lags(statement, ()) if asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING
-            return read | lags | (whole_parts("cluster", "log_dirs") if asks_for(statement, SIZE) else NOTHING)
+            return read | lags | (whole_parts(Part.CLUSTER, Part.LOG_DIRS) if asks_for(statement, SIZE) else NOTHING)
         case "brokers":
             configs = any("." in field.key for field in statement.fields)
-            read = whole_parts("cluster", "quorum", "versions", "topics")
+            read = whole_parts(Part.CLUSTER, Part.QUORUM, Part.VERSIONS, Part.TOPICS)
             return read | Needs(every=frozenset({BROKER}) if configs else frozenset())
         case "quorum":
-            return whole_parts("cluster", "quorum")
+            return whole_parts(Part.CLUSTER, Part.QUORUM)
         case "users":
             return _users(statement)
         case "clients" | "ips" | "quotas":
-            return whole_parts("quotas")
+            return whole_parts(Part.QUOTAS)
         case "loggers":
             return _loggers(statement)
         case "groups":
@@ -99,7 +100,7 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
 def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
     """Return the need for the lag of groups, as a time only where it is asked for: that reads records' timestamps."""
     times = asks_for(statement, LAG_SECONDS)
-    return whole_parts("groups") | Needs(lags_of=frozenset({groups}), lag_times=times)
+    return whole_parts(Part.GROUPS) | Needs(lags_of=frozenset({groups}), lag_times=times)
 
 
 def asks_for(statement: List, *columns: str) -> bool:
@@ -111,10 +112,10 @@ def _users(statement: List) -> Needs:
     """Return what to read of users: of named users only their quotas and ACLs."""
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
-        return whole_parts("quotas", "scram", "acls")
+        return whole_parts(Part.QUOTAS, Part.SCRAM, Part.ACLS)
     principals = frozenset(f"User:{name}" for name in names if name is not None)
     filters = frozenset(filter_for_name(USER, name) for name in names)
-    return Needs(parts=frozenset({"scram"}), quotas_of=filters, acls_of=principals)
+    return Needs(parts=frozenset({Part.SCRAM}), quotas_of=filters, acls_of=principals)
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
@@ -128,9 +129,9 @@ def _loggers(statement: List) -> Needs:
     exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
     numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
     if not numbers:
-        return whole_parts("cluster") | Needs(every=frozenset({BROKER_LOGGER}))
+        return whole_parts(Part.CLUSTER) | Needs(every=frozenset({BROKER_LOGGER}))
     loggers = (ConfigResource(BROKER_LOGGER, number) for number in numbers)
-    return whole_parts("cluster") | Needs(resources=frozenset(loggers))
+    return whole_parts(Part.CLUSTER) | Needs(resources=frozenset(loggers))
 
 
 VERBS = (

@@ -14,6 +14,7 @@ from console.language.staging import Staging
 from console.language.statements import EditStatement, Name, Subject, Where, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.numbers import commas
+from console.model.parts import Part
 from console.operations.goals import MoveIntoDir, MoveTopic
 from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
@@ -84,7 +85,7 @@ def _text(statement: MovePartition) -> str:
 
 def _needs(statement: MovePartition, _selected: Subject | None) -> Needs:
     nodes = Needs(nodes=frozenset(statement.replicas))
-    return the_topic(statement.topic) | whole_parts("cluster", "reassignments", "log_dirs") | nodes
+    return the_topic(statement.topic) | whole_parts(Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS) | nodes
 
 
 def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
@@ -118,7 +119,9 @@ _TO_DIR = StatementKind(
     statement=MoveToDir,
     text=_dir_text,
     needs=lambda statement, _selected: (
-        the_topic(statement.topic) | whole_parts("cluster", "log_dirs") | Needs(nodes=frozenset({statement.broker}))
+        the_topic(statement.topic)
+        | whole_parts(Part.CLUSTER, Part.LOG_DIRS)
+        | Needs(nodes=frozenset({statement.broker}))
     ),
     edits=_dir_edits,
     of_edits={MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)},

@@ -13,6 +13,7 @@ from console.language.statements import Asked, EditStatement, SecretSlot, Secret
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import DeleteScram, Edit, UpsertScram
 from console.present.text import clean
@@ -88,7 +89,7 @@ def _set_text(statement: ScramSet) -> str:
 
 
 def _needs(_statement: ScramSet | ScramDelete, _selected: Subject | None) -> Needs:
-    return whole_parts("scram")
+    return whole_parts(Part.SCRAM)
 
 
 def _secrets(statement: ScramSet) -> tuple[SecretSlot, ...]:

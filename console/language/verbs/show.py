@@ -9,6 +9,7 @@ from console.language.statements import Entity, Key, QueryStatement, Subject, en
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource
+from console.model.parts import Part
 from console.model.quota import USER
 
 
@@ -35,8 +36,8 @@ def _needs(statement: Show, selected: Subject | None) -> Needs:
     if subject is None:
         return NOTHING
     if not isinstance(subject, ConfigResource):
-        need = Needs(parts=frozenset({"cluster"}), quotas_of=quotas_around(subject))
-        return need | whole_parts("scram") if statement.full and subject.has(USER) else need
+        need = Needs(parts=frozenset({Part.CLUSTER}), quotas_of=quotas_around(subject))
+        return need | whole_parts(Part.SCRAM) if statement.full and subject.has(USER) else need
     # The group with the empty name has no configs: brokers take the word for all groups, and refuse it.
     need = configs_of(subject) if subject.name or subject.type != GROUP else NOTHING
     if not statement.full:
@@ -46,9 +47,9 @@ def _needs(statement: Show, selected: Subject | None) -> Needs:
         inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
         return need | inherited | Needs(documentation=True)
     if subject.type == TOPIC:
-        return need | whole_parts("reassignments") | Needs(tiered=frozenset({subject.name}))
+        return need | whole_parts(Part.REASSIGNMENTS) | Needs(tiered=frozenset({subject.name}))
     if subject.type == BROKER and not subject.is_cluster_default:
-        return need | whole_parts("cluster", "quorum", "versions") | Needs(held=True)
+        return need | whole_parts(Part.CLUSTER, Part.QUORUM, Part.VERSIONS) | Needs(held=True)
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
 
 

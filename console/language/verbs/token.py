@@ -8,6 +8,7 @@ from console.language.reader import Candidate, Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
 from console.language.statements import EditStatement, joined
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, parse_duration
 from console.plan.edits import Expire, MakeToken, Renew
@@ -87,14 +88,14 @@ _EDITS = {"renew": Renew, "expire": Expire}
 _CREATE = StatementKind(
     statement=TokenCreate,
     text=_create_text,
-    needs=lambda _statement, _selected: whole_parts("tokens"),
+    needs=lambda _statement, _selected: whole_parts(Part.TOKENS),
     edits=lambda statement, _staging: [MakeToken(statement.owner, statement.renewers, statement.lifetime)],
     of_edits={MakeToken: lambda edit: TokenCreate(edit.owner, edit.renewers, edit.lifetime_ms)},
 )
 _CHANGE = StatementKind(
     statement=TokenChange,
     text=_change_text,
-    needs=lambda _statement, _selected: whole_parts("tokens"),
+    needs=lambda _statement, _selected: whole_parts(Part.TOKENS),
     edits=lambda statement, _staging: [_EDITS[statement.action](statement.id, statement.period)],
     of_edits={
         Renew: lambda edit: TokenChange("renew", edit.id, edit.period_ms),

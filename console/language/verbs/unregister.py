@@ -7,6 +7,7 @@ from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
 from console.language.statements import EditStatement
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.parts import Part
 from console.plan.edits import RemoveRegistration
 
 
@@ -24,7 +25,7 @@ def _parse(reader: Reader) -> Unregister:
 _UNREGISTER = StatementKind(
     statement=Unregister,
     text=lambda statement: f"unregister broker {statement.broker_id}",
-    needs=lambda _statement, _selected: whole_parts("cluster", "quorum", "topics"),
+    needs=lambda _statement, _selected: whole_parts(Part.CLUSTER, Part.QUORUM, Part.TOPICS),
     edits=lambda statement, _staging: [RemoveRegistration(statement.broker_id)],
     of_edits={RemoveRegistration: lambda edit: Unregister(edit.broker_id)},
 )

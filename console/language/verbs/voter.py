@@ -12,10 +12,11 @@ from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
 
-_READS = whole_parts("cluster", "quorum", "features")
+_READS = whole_parts(Part.CLUSTER, Part.QUORUM, Part.FEATURES)
 _DIRECTORY, _AT = "directory", "at"
 
 

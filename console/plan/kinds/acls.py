@@ -16,6 +16,7 @@ from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
@@ -131,7 +132,7 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
         return
     if any(_overlaps(each, edit.acl) for each in judged.before.acls):
         return
-    unread = "" if "acls" in judged.before.read_at else ", as far as could be read"
+    unread = "" if Part.ACLS in judged.before.read_at else ", as far as could be read"
     now = f"{_OPEN} is set: everyone has access now"
     if "true" not in values:
         now = f"{_OPEN} is in a broker's file with a value that brokers hide: if it is true, everyone has access now"
@@ -210,7 +211,7 @@ def _overlaps(acl: Acl, new: Acl) -> bool:
 
 
 def _current(edit: AclEdit, seen: Described) -> Was:
-    return seen.found(edit.acl if edit.acl in seen.acls else None, "acls")
+    return seen.found(edit.acl if edit.acl in seen.acls else None, Part.ACLS)
 
 
 def _is_there(_edit: AddAcl, now: Acl | None) -> bool:

@@ -26,6 +26,7 @@ from console.model.elections import (
 )
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -109,7 +110,7 @@ def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
         )
     topic = draft.snapshot.topics.get(edit.topic)
     if topic is None:
-        if draft.read("topics"):
+        if draft.read(Part.TOPICS):
             return Refused(edit, f"there is no topic {edit.topic}", "Check the name, or refresh.")
         return Staged(edit, UNREAD)
     found = partition_in(topic, edit.partition)
@@ -123,11 +124,11 @@ def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
 
 
 def _current(edit: ElectPreferred, seen: Described) -> Was:
-    return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), "topics")
+    return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
 
 def _current_unclean(edit: ElectUnclean, seen: Described) -> Was:
-    return seen.found(_would(edit, seen), "topics")
+    return seen.found(_would(edit, seen), Part.TOPICS)
 
 
 def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:

@@ -15,6 +15,7 @@ from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.numbers import commas, json_text
 from console.model.observers import not_in_sync
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -128,7 +129,7 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
     alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
     missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
     # A move to a dead broker is accepted and never ends.
-    if draft.read("cluster") and missing:
+    if draft.read(Part.CLUSTER) and missing:
         if what := holds_nothing(draft.snapshot, missing[0]):
             return Refused(edit, what, "Name a broker.")
         return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
@@ -144,7 +145,7 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
 
 def _current(edit: MoveEdit, seen: Described) -> Was:
     """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
-    if not seen.read("reassignments"):
+    if not seen.read(Part.REASSIGNMENTS):
         return UNREAD
     moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
     found = moves.get((edit.topic, edit.partition))
@@ -152,7 +153,7 @@ def _current(edit: MoveEdit, seen: Described) -> Was:
         return found
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
-        return seen.found(None, "topics")
+        return seen.found(None, Part.TOPICS)
     # Of one type with a move, so that "it has moved since" compares the replicas of both.
     return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterQuotas, Target
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.quota import (
     BY_KEY,
     CLIENT_ID,
@@ -183,7 +184,7 @@ def _level(user: int, client: int) -> int:
 
 
 def _current(edit: QuotaEdit, seen: Described) -> Was:
-    return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), "quotas")
+    return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), Part.QUOTAS)
 
 
 def _is_set(edit: SetQuota, now: float | None) -> bool:

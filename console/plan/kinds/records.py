@@ -11,6 +11,7 @@ from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
@@ -39,7 +40,7 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
     if isinstance(staged, DeleteTopic):
         return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
     topic = draft.snapshot.topics.get(name)
-    if topic is None and draft.read("topics"):
+    if topic is None and draft.read(Part.TOPICS):
         return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
     if topic is not None and partition_in(topic, edit.partition) is None:
         return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")

@@ -11,6 +11,7 @@ from console.model.changes import Target, UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
 from console.plan.edits import RemoveRegistration
@@ -33,8 +34,8 @@ def _current(edit: RemoveRegistration, seen: Described) -> Was:
     """
     cluster = seen.snapshot.cluster
     found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
-    if found is not None or not seen.read("cluster"):
-        return seen.found(found, "cluster")
+    if found is not None or not seen.read(Part.CLUSTER):
+        return seen.found(found, Part.CLUSTER)
     # A stand-in, not None: None would say that the broker is not registered, and drop the edit.
     return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 

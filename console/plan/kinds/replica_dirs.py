@@ -12,6 +12,7 @@ from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes,
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.numbers import json_text
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -37,9 +38,9 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
 def _current(edit: MoveReplicaDir, seen: Described) -> Was:
     """Return the directory of the replica, None where the broker has no replica."""
     snapshot = seen.snapshot
-    if not seen.read("log_dirs") or edit.broker not in snapshot.log_dirs:
+    if not seen.read(Part.LOG_DIRS) or edit.broker not in snapshot.log_dirs:
         return UNREAD
-    if any(each.part == "log_dirs" and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
+    if any(each.part == Part.LOG_DIRS and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
         return UNREAD
     found = {replica.is_future: held.path for held, replica in _held(snapshot.log_dirs[edit.broker], edit)}
     if False not in found:

@@ -15,6 +15,7 @@ from console.model.changes import AlterScram, ScramUser, Status, Target
 from console.model.cluster import ScramCredential
 from console.model.codes import ScramMechanism
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
@@ -66,11 +67,11 @@ def _malformed(edit: ScramEdit) -> Refused | None:
 
 
 def _current(edit: ScramEdit, seen: Described) -> Was:
-    if any(each.part == "scram" and each.entity == edit.user.user for each in seen.snapshot.failures):
+    if any(each.part == Part.SCRAM and each.entity == edit.user.user for each in seen.snapshot.failures):
         return UNREAD
     credentials = seen.snapshot.scram.get(edit.user.user, ())
     there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
-    return seen.found(there, "scram")
+    return seen.found(there, Part.SCRAM)
 
 
 def _is_set(_edit: UpsertScram, now: ScramCredential | None) -> bool | None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from console.model.changes import CreateToken, ExpireToken, RenewToken, Target
 from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, utc_time
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, no_way_back
@@ -44,7 +45,7 @@ def _judge_known(edit: TokenEdit, draft: Draft) -> Verdict:
 
 def _why_unread(draft: Draft) -> tuple[str, str] | None:
     """Return why brokers do nothing about tokens on this connection, with what to do."""
-    failures = [each.failure for each in draft.snapshot.failures if each.part == "tokens" and not each.entity]
+    failures = [each.failure for each in draft.snapshot.failures if each.part == Part.TOKENS and not each.entity]
     return (failures[0].message or failures[0].name, failures[0].remedy) if failures else None
 
 
@@ -56,7 +57,7 @@ def _nothing_yet(_edit: MakeToken, _seen: Described) -> Was:
 
 
 def _current(edit: TokenEdit, seen: Described) -> Was:
-    return seen.found(seen.snapshot.tokens.get(edit.id), "tokens")
+    return seen.found(seen.snapshot.tokens.get(edit.id), Part.TOKENS)
 
 
 def _not_seen(_edit: Edit, _now: Was) -> bool | None:

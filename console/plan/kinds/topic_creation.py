@@ -21,6 +21,7 @@ from console.model.codes import BROKER, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
+from console.model.parts import Part
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -67,7 +68,7 @@ def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
             return Refused(edit, str(error), "Correct the value.")
     if configs != topic.configs:
         edit = CreateTopic(replace(topic, configs=configs))
-    return Staged(edit, None if draft.read("topics") else UNREAD)
+    return Staged(edit, None if draft.read(Part.TOPICS) else UNREAD)
 
 
 _MOST_TWINS = 256

@@ -18,6 +18,7 @@ from console.model.changes import (
 from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
@@ -43,7 +44,7 @@ def _judge_deleted(edit: DeleteTopic, draft: Draft) -> Verdict:
         what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
         return Refused(edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first.")
     was = draft.snapshot.topics.get(name)
-    if was is None and draft.read("topics"):
+    if was is None and draft.read(Part.TOPICS):
         return Dropped(edit, f"there is no topic {name}")
     return Staged(edit, was if was is not None else UNREAD)
 
@@ -63,7 +64,7 @@ def _judge_grown(edit: GrowTopic, draft: Draft) -> Verdict:
         )
     was = draft.snapshot.topics.get(name)
     if was is None:
-        if draft.read("topics"):
+        if draft.read(Part.TOPICS):
             return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
         return Staged(edit, UNREAD)
     return _grown(edit, was)
@@ -91,7 +92,7 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 
 def current_topic(edit: TopicEdit, seen: Described) -> Was:
     """Return the topic; None where it does not exist."""
-    return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
+    return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
 
 def topic_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:

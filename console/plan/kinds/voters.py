@@ -12,6 +12,7 @@ from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
 from console.model.config import broker_resource
 from console.model.failure import Failure
 from console.model.inheritance import Inheritance
+from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -95,7 +96,7 @@ def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
     """Return why the quorum was not described when it was last asked about, None where it was: what is known of it then
     may be from before, and say that voters follow which are gone."""
-    return next((each.failure for each in snapshot.failures if each.part == "quorum"), None)
+    return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 
 
 def _unknown(edit: VoterEdit, snapshot: Snapshot) -> Refused:

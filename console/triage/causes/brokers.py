@@ -11,6 +11,7 @@ from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
 from console.model.numbers import plural, time_of_day
 from console.model.observers import not_in_sync
+from console.model.parts import Part
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
 from console.triage.observations import Interval, Observations
@@ -77,7 +78,7 @@ def _is_spare(observations: Observations, broker: int) -> bool:
     down and, until it is unregistered, fenced. Of a cluster that is seen in part it is not known: brokers leave out
     topics that a principal may not describe without a word, and their log directories have them."""
     snapshot = observations.last.snapshot
-    unread = any(each.part in ("topics", "quorum") for each in snapshot.failures)
+    unread = any(each.part in (Part.TOPICS, Part.QUORUM) for each in snapshot.failures)
     if unread or not snapshot.topics or snapshot.quorum is None:
         return False
     held = {topic for dirs in snapshot.log_dirs.values() for each in dirs for topic in each.sizes}

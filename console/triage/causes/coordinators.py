@@ -9,6 +9,7 @@ from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigSet, broker_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.folding import FEW
@@ -78,7 +79,7 @@ def _not_made(observations: Observations) -> Iterator[Claim]:
     """
     poll = observations.last
     snapshot = poll.snapshot
-    if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
+    if not {Part.TOPICS, Part.LOG_DIRS, Part.CONFIGS} <= snapshot.read_at.keys():
         return
     alive = {each.id for each in snapshot.cluster.brokers if not each.fenced} - poll.refusing
     for each in _STATE_TOPICS:

@@ -20,6 +20,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
@@ -271,7 +272,7 @@ def _stale(poll: Poll) -> tuple[StaleThrottle, ...]:
     remove them.
     """
     snapshot = poll.snapshot
-    if "reassignments" not in snapshot.read_at:
+    if Part.REASSIGNMENTS not in snapshot.read_at:
         return ()
     found = _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster)
     return tuple(each for each in found if (each.edit.resource, each.edit.key) not in poll.own_throttles)
@@ -292,7 +293,7 @@ def _stale_of(
     )
 
 
-_READ = {"reassignments": datetime.min}
+_READ: Mapping[str, datetime] = {Part.REASSIGNMENTS: datetime.min}
 
 
 def _throttles(observations: Observations) -> Iterator[Claim]:

@@ -9,6 +9,7 @@ from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.nodes import controller_at
 from console.model.numbers import time_of_day
+from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
@@ -268,7 +269,7 @@ def _cleaner(observations: Observations) -> Iterator[Claim]:
 
 
 def _lost(observations: Observations) -> Iterator[Claim]:
-    failure = next((each for each in observations.last.snapshot.failures if each.part == "quorum"), None)
+    failure = next((each for each in observations.last.snapshot.failures if each.part == Part.QUORUM), None)
     symptom = observations.seen.get((NO_QUORUM_LEADER, CLUSTER))
     if symptom is None:
         return

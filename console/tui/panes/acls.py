@@ -8,6 +8,7 @@ from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl
 from console.present.acls import ACLS, AclRow, By, acl_rows, search_text, touches_topic
@@ -31,8 +32,8 @@ class AclsView(BesideView[AclRow]):
     """One row for each binding."""
 
     NAME = keymap.ACLS
-    PARTS = frozenset({"acls"})
-    NEEDS = "acls"
+    PARTS = frozenset({Part.ACLS})
+    NEEDS = Part.ACLS
     BINDINGS = bindings(keymap.ACLS)
     ROWS_ARE_PARTS = True
     COLUMNS = ACLS["principal"].layout

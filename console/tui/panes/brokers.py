@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import commas
+from console.model.parts import Part
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
 from console.present.names import DEFAULT
 from console.present.text import Line
@@ -29,8 +30,8 @@ class BrokersView(OwnLinesView[BrokerRow]):
     """One row for each broker and one for the cluster default; Enter opens its configs."""
 
     NAME = keymap.BROKERS
-    PARTS = frozenset({"cluster", "log_dirs", "versions", "topics"})
-    NEEDS = "cluster"
+    PARTS = frozenset({Part.CLUSTER, Part.LOG_DIRS, Part.VERSIONS, Part.TOPICS})
+    NEEDS = Part.CLUSTER
     ENTER = "configs"
     BINDINGS = bindings(keymap.BROKERS)
     NOUN = BROKERS

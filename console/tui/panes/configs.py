@@ -9,6 +9,7 @@ from console.language.statements import subject_text
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import differing
+from console.model.parts import Part
 from console.model.snapshot import ReadFailure, config_label
 from console.plan.edits import UnsetConfig
 from console.present.configs import (
@@ -38,7 +39,7 @@ class ConfigsView(DetailsView[ConfigRow]):
     """A table of config keys, and the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
-    PARTS = frozenset({"configs"})
+    PARTS = frozenset({Part.CONFIGS})
     BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
     ROWS_ARE_PARTS = True

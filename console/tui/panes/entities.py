@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.name_order import in_order
+from console.model.parts import Part
 from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count, set_lines, staged_lines
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
@@ -27,8 +28,8 @@ class EntitiesView(BesideView[ConfigResource]):
     """One row for each entity with configs; Enter opens them."""
 
     NAME = keymap.ENTITIES
-    PARTS = frozenset({"configs", "resources", "topics"})
-    NEEDS = "topics"
+    PARTS = frozenset({Part.CONFIGS, Part.RESOURCES, Part.TOPICS})
+    NEEDS = Part.TOPICS
     TROUBLED = "configs"
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)

@@ -7,6 +7,7 @@ from functools import partial
 
 from console.language.quoting import quote_beside_equals
 from console.model.changes import FeatureTarget
+from console.model.parts import Part
 from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
 from console.present.text import Line, clean, plain
@@ -24,8 +25,8 @@ class FeaturesView(BesideView[FeatureRow]):
 
     NAME = keymap.FEATURES
     ENTER = "levels"
-    PARTS = frozenset({"features"})
-    NEEDS = "features"
+    PARTS = frozenset({Part.FEATURES})
+    NEEDS = Part.FEATURES
     MARKS = False
     BINDINGS = bindings(keymap.FEATURES)
     NOUN = FEATURES

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.present.find import READ, Hit, Hits, Known, find, unread
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
@@ -78,12 +79,12 @@ class FindView(TableView[Hit]):
         self._search()
         session = self.session
         missing = unread(self.snapshot)
-        readers = {
-            "cluster": session.read_cluster,
-            "topics": self.cluster.reading.all_topics,
-            "groups": session.read_groups,
-            "quotas": session.poll_quotas,
-            "acls": self.cluster.reading.all_acls,
+        readers: dict[str, Callable[[], Awaitable[object]]] = {
+            Part.CLUSTER: session.read_cluster,
+            Part.TOPICS: self.cluster.reading.all_topics,
+            Part.GROUPS: session.read_groups,
+            Part.QUOTAS: session.poll_quotas,
+            Part.ACLS: self.cluster.reading.all_acls,
         }
         if missing:
             await asyncio.gather(*(readers[part]() for part in missing))
@@ -204,7 +205,7 @@ class FindView(TableView[Hit]):
             )
 
 
-_PARTS = ("cluster", "topics", "configs", "groups", "quotas", "acls", "transactions")
+_PARTS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.GROUPS, Part.QUOTAS, Part.ACLS, Part.TRANSACTIONS)
 
 
 def _title(pane: str) -> str:

@@ -13,6 +13,7 @@ from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
+from console.model.parts import Part
 from console.present.groups import (
     GROUPS,
     LAGS,
@@ -52,8 +53,8 @@ class GroupsView(BesideView[Group]):
     """One row for each group; Enter shows its lag by partition."""
 
     NAME = keymap.GROUPS
-    PARTS = frozenset({"groups", "lags"})
-    NEEDS = "groups"
+    PARTS = frozenset({Part.GROUPS, Part.LAGS})
+    NEEDS = Part.GROUPS
     TROUBLED = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)

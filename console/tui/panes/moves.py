@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.snapshot import dir_copies
 from console.operations.goals import within_a_broker
 from console.plan.amounts import byte_rate
@@ -39,8 +40,8 @@ class MovesView(DetailsView[MoveRow]):
     """
 
     NAME = keymap.MOVES
-    PARTS = frozenset({"reassignments", "log_dirs"})
-    NEEDS = "reassignments"
+    PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
+    NEEDS = Part.REASSIGNMENTS
     MARKS = False
     BINDINGS = bindings(keymap.MOVES)
     NOUN = MOVES

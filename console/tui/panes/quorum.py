@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from console.model.parts import Part
 from console.model.quorum import is_unanswered
 from console.present.brokers import quorum_line
 from console.present.header import no_quorum_text
@@ -20,8 +21,8 @@ class QuorumView(TableView[QuorumRow]):
     """A row for each voter and observer, the leader first."""
 
     NAME = keymap.QUORUM
-    PARTS = frozenset({"quorum"})
-    NEEDS = "quorum"
+    PARTS = frozenset({Part.QUORUM})
+    NEEDS = Part.QUORUM
     MARKS = False
     BINDINGS = bindings(keymap.QUORUM)
     NOUN = QUORUM

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from console.language.quoting import quote
 from console.language.statements import subject_text
+from console.model.parts import Part
 from console.model.quota import IP, USER, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity, filter_for_name
 from console.plan.diff import diff
 from console.plan.edits import UnsetQuota
@@ -204,8 +205,8 @@ class QuotasView(View):
     """The tree, and below it the effective quota."""
 
     NAME = keymap.QUOTAS
-    PARTS = frozenset({"quotas"})
-    NEEDS = "quotas"
+    PARTS = frozenset({Part.QUOTAS})
+    NEEDS = Part.QUOTAS
     ENTER = "open"
     BINDINGS = bindings(keymap.QUOTAS)
     COLUMNS = QUOTAS.layout
@@ -248,7 +249,7 @@ class QuotasView(View):
 
     async def read_more(self) -> None:
         """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
-        if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get("quotas")):
+        if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get(Part.QUOTAS)):
             began, at = monotonic(), datetime.now(UTC)
             await self.session.survey_quotas()
             self._surveyed = Swept(at, monotonic() - began)

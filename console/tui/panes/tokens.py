@@ -8,6 +8,7 @@ from functools import partial
 from console.language.quoting import quote
 from console.model.changes import TokenTarget
 from console.model.cluster import DelegationToken
+from console.model.parts import Part
 from console.plan.edits import AT_ONCE, Expire
 from console.present.columns import clock
 from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
@@ -26,8 +27,8 @@ class TokensView(BesideView[DelegationToken]):
     """One row for each token that may be seen. Brokers are asked only while it is shown."""
 
     NAME = keymap.TOKENS
-    PARTS = frozenset({"tokens"})
-    NEEDS = "tokens"
+    PARTS = frozenset({Part.TOKENS})
+    NEEDS = Part.TOKENS
     ENTER = "all about it"
     CALM = "no token expires within an hour"
     BINDINGS = bindings(keymap.TOKENS)
@@ -82,7 +83,7 @@ class TokensView(BesideView[DelegationToken]):
             return []
         soon = sum(map(self.in_trouble, self.rows()))
         line: Line = [(f"{plural(soon, 'token')} within an hour of the end  ", "changed")] if soon else []
-        at = self.snapshot.read_at.get("tokens")
+        at = self.snapshot.read_at.get(Part.TOKENS)
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def copied(self) -> str:

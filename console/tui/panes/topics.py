@@ -12,6 +12,7 @@ from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.name_order import in_order
+from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
@@ -141,8 +142,8 @@ class TopicsView(BesideView[Topic]):
     """One row for each topic; Enter opens it."""
 
     NAME = keymap.TOPICS
-    PARTS = frozenset({"topics", "log_dirs", "configs"})
-    NEEDS = "topics"
+    PARTS = frozenset({Part.TOPICS, Part.LOG_DIRS, Part.CONFIGS})
+    NEEDS = Part.TOPICS
     BINDINGS = bindings(keymap.TOPICS)
     TROUBLED = "topics"
     ENTER = "open"
@@ -158,7 +159,7 @@ class TopicsView(BesideView[Topic]):
 
     def concerns(self, failure: ReadFailure) -> bool:
         """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
-        return failure.part != "configs" or failure.entity.startswith("topic ")
+        return failure.part != Part.CONFIGS or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
         """Return topics, their configs, sizes and rates, the groups that read them, and the plan."""
@@ -316,7 +317,7 @@ class PartitionsView(OwnLinesView[PartitionRow]):
 
     NAME = keymap.TOPIC
     MARKS = False
-    PARTS = frozenset({"topics", "tiered"})
+    PARTS = frozenset({Part.TOPICS, Part.TIERED})
     MORE_EVERY = 1
     BINDINGS = bindings(keymap.TOPIC)
     ROWS_ARE_PARTS = True

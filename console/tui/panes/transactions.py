@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import TRANSACTIONS as STATE_TOPIC
+from console.model.parts import Part
 from console.model.transactions import Place as Partition
 from console.model.transactions import Standing
 from console.plan.edits import EndTransaction
@@ -33,7 +34,7 @@ class TransactionsView(BesideView[TransactionRow]):
     """One row for each open transaction in a partition. Brokers are asked only while it is shown."""
 
     NAME = keymap.TRANSACTIONS
-    PARTS = frozenset({"transactions"})
+    PARTS = frozenset({Part.TRANSACTIONS})
     ENTER = "all about it"
     MARKS = False
     BINDINGS = bindings(keymap.TRANSACTIONS)
@@ -71,7 +72,7 @@ class TransactionsView(BesideView[TransactionRow]):
 
         session = self.session
         wanted = session, self.place.topic
-        if self.place.topic is not None or "topics" not in self.snapshot.read_at:
+        if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
         if self._whole.due() or self._read_for != wanted:
             with self._whole:
@@ -130,7 +131,7 @@ class TransactionsView(BesideView[TransactionRow]):
             line.append((f"{hang} hang{'s' if hang == 1 else ''}  ", "danger"))
         if self._left_out:
             line.append((f"not looked at: {plural(self._left_out, 'partition')}  ", "changed"))
-        at = self.snapshot.read_at.get("transactions")
+        at = self.snapshot.read_at.get(Part.TRANSACTIONS)
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def target(self) -> ConfigResource | None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.answers.lake_tables import LakeFilter
+from console.model.parts import Part
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.pipeline.reader import Usage, Window, hottest, minutes
 from console.plan.edits import Edit
@@ -64,7 +65,7 @@ class UsageView(LakeView[Usage]):
 
     async def without(self) -> None:
         """Show the quotas of users and clients, whose usage is unknown."""
-        if "quotas" not in self.snapshot.read_at:
+        if Part.QUOTAS not in self.snapshot.read_at:
             await self.session.poll_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
             self._quotas = self.snapshot.quotas

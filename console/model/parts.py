@@ -1,0 +1,88 @@
+"""Everything that is read of a cluster, as one table: the parts of the snapshot, and what triage reads with them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+
+class About(NamedTuple):
+    """What is said of a part everywhere."""
+
+    noun: str = ""
+    """Names it in messages; empty: the part's own name does."""
+    entity: str = ""
+    """A member of it, in the singular; empty: its failures name none."""
+    entities: str = ""
+    """Several of them; empty: the singular with an s."""
+    at_controllers: bool = False
+    """Whether it is watched where controllers are asked in place of brokers."""
+    is_vital: bool = False
+    """Whether nothing can be said of a cluster without it, not even that nothing is wrong."""
+    is_watched: bool = False
+    """Whether `kac events` and the pane of events say that they miss its changes, if it can't be read."""
+
+
+class Part(StrEnum):
+    """A part, by its name in `Snapshot.read_at`, in failures and in `SnapshotChanged`."""
+
+    about: About
+
+    def __new__(cls, name: str, about: About) -> Self:
+        """Make a member of a row below."""
+        part = str.__new__(cls, name)
+        part._value_ = name
+        part.about = about
+        return part
+
+    @property
+    def noun(self) -> str:
+        """Names the part in messages."""
+        return self.about.noun or self.value.replace("_", " ")
+
+    # Parts of the snapshot.
+    CLUSTER = "cluster", About("brokers", "broker", at_controllers=True, is_vital=True, is_watched=True)
+    QUORUM = "quorum", About("the quorum", at_controllers=True, is_watched=True)
+    VERSIONS = "versions", About("the brokers' versions")
+    TOPICS = "topics", About("topics", "topic", is_vital=True, is_watched=True)
+    GROUPS = "groups", About("groups", "group", is_watched=True)
+    LAGS = "lags", About()
+    GROUP_POSITIONS = "group_positions", About()
+    QUOTAS = "quotas", About(is_watched=True)
+    ACLS = "acls", About("ACLs", is_watched=True)
+    SCRAM = "scram", About("SCRAM users", is_watched=True)
+    TOKENS = "tokens", About("delegation tokens")
+    CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True)
+    RESOURCES = "resources", About("lists of entities with configs")
+    FEATURES = "features", About()
+    LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks")
+    REASSIGNMENTS = "reassignments", About("moves")
+    RATES = "rates", About()
+    LOG_RANGES = "log_ranges", About()
+    OFFSETS_AT = "offsets_at", About()
+    TIERED = "tiered", About()
+    TRANSACTIONS = "transactions", About()
+    REPLICA_LOGS = "replica_logs", About("replicas without a leader")
+
+    # What triage reads next to the snapshot (`triage.facts`).
+    SILENCE = "silent", About("which brokers answer", at_controllers=True, is_vital=True)
+    LOGS = "logs", About()
+    OPEN_TRANSACTIONS = "open transactions", About()
+    NEWEST = "newest records", About()
+    CERTIFICATES = "certificates", About()
+    VIEWS = "views", About()
+    AUTHORS = "journal", About()
+    REQUEST_LOGS = "request logs", About()
+
+
+_BY_NAME = {part.value: part for part in Part}
+
+
+def about(name: str) -> About:
+    """Return what is said of a part. A failure to read a single group has a name of its own, for which it is the noun.
+
+    Args:
+        name: of a part, or of a failure.
+    """
+    part = _BY_NAME.get(name)
+    return About(name) if part is None else part.about._replace(noun=part.noun)
