@@ -346,14 +346,17 @@ class OncePoller(triage_polls.Poller):
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         super().__init__(session, request_logs)
         again = {"cluster", "silent", "quorum", "topics", "reassignments"}
-        self._parts = tuple(each if each.name in again else each._replace(every=NO_TICKS) for each in self._parts)
+        self.parts = tuple(each._replace(within=PATIENCE if each.within else None) for each in self.parts)
+        for name, turns in self._turns.items():
+            if name not in again:
+                turns.pace = turns.pace._replace(every=NO_TICKS)
 
 
 def be_patient() -> None:
     """Wait on a busy machine for what a console does without: the first poll has all parts, and who answers late is not
     silent. What comes with a later poll has another time, another place, and the cursor elsewhere."""
     triage_polls.Poller = OncePoller  # type: ignore[assignment,misc]
-    triage_polls.POLL_SECONDS = triage_polls.SHORT_SECONDS = PATIENCE
+    triage_polls.POLL_SECONDS = PATIENCE
     triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
     overview.own_values = lambda *_: {}  # type: ignore[attr-defined]  # never twice alike

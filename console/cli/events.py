@@ -44,20 +44,22 @@ def run_events(options: argparse.Namespace) -> int:
 
 
 async def _watch(session: Session, options: argparse.Namespace) -> int:
-    from console.session.event_feed import EventFeed
-    from console.session.reads_in_turn import FOR_EVENTS, ReadsInTurn, gaps, run_for
+    from console.session.event_feed import EventFeed, run_for
+    from console.session.event_reads import EventReads, gaps
+    from console.session.parts import FOR_EVENTS
 
     await session.read_cluster()  # raises where no broker answers at all
     complain("reading everything once: what changes from then on is printed")
     feed = EventFeed(session, lambda made: _tell(made, options.output))
-    reads = ReadsInTurn(session, FOR_EVENTS)
+    reads = EventReads(session, FOR_EVENTS)
     began, told = time.monotonic(), _State()
 
     async def report() -> None:
         nonlocal told
         while True:
             missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
-            now = _State(reads.problems.get(Part.CLUSTER, ""), feed.problem, missing)
+            lost = reads.problems.get(Part.CLUSTER)
+            now = _State(lost.message or lost.name if lost is not None else "", feed.problem, missing)
             beside = (_watched(options.seconds, reads.configs_every), session.context.settings.asked)
             told = _report(told, now, time.monotonic() - began, *beside)
             await asyncio.sleep(STEP)
@@ -87,7 +89,7 @@ def _unseen(snapshot: Snapshot, told: tuple[str, ...] | None) -> str:
     """
     from console.present.columns import clock
     from console.present.text import clean
-    from console.session.reads_in_turn import gaps, unseen_since
+    from console.session.event_reads import gaps, unseen_since
 
     now = datetime.now(UTC)
     if (missing := tuple(gaps(snapshot, now))) and missing != told:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.snapshot import Snapshot
 from console.session.snapshot_reader import SessionEvent, SnapshotChanged
@@ -110,3 +110,20 @@ class EventFeed:
         taken = {**self._taken, **{place: author.number for place, author in known.items()}}
         self._taken = dict(list(taken.items())[-MOST_TAKEN:])
         return known
+
+
+async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run these at once until the time is over, then end all; raise what one of them raises before.
+
+    Args:
+        seconds: None for as long as they run.
+    """
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for each in done:
+            each.result()
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

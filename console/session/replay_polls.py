@@ -22,15 +22,11 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.foreign_json import json_as
 from console.model.observed_logs import LogOffsets, Place
+from console.model.parts import Part
 from console.session.slow_polls import (
-    CERTIFICATES,
     CERTIFICATES_AGAIN,
-    LOGS,
-    NEWEST,
     STANDS,
-    TRANSACTIONS,
     UNREACHED_AGAIN,
-    VIEWS,
     SlowPolls,
 )
 from console.session.triage_polls import Poller
@@ -83,11 +79,11 @@ class RecordedSlowPolls(SlowPolls):
 
     def has_news(self, part: str) -> bool:
         """Return whether something was answered that a part has not taken yet."""
-        if part == LOGS:
+        if part == Part.LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
-        if part == NEWEST:
+        if part == Part.NEWEST:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._newest_ms))
-        if part == TRANSACTIONS:
+        if part == Part.OPEN_TRANSACTIONS:
             return self.facts.logs.at != self._stood_at
         return True
 
@@ -206,7 +202,7 @@ class _Seen(NamedTuple):
     at_ms: int
 
 
-_BY_WHAT_WAS_ASKED: Collection[str] = frozenset({LOGS, TRANSACTIONS, NEWEST, CERTIFICATES})
+_BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIONS, Part.NEWEST, Part.CERTIFICATES})
 
 
 class RecordedPoller(Poller):
@@ -220,7 +216,7 @@ class RecordedPoller(Poller):
         self._parts_seen: dict[str, _Seen] = {}
         self._compared: dict[tuple[Address, tuple[str, ...]], tuple[int, list[Topic]]] = {}
         self._at_ms = 0
-        self._parts = tuple(each for each in self._parts if each.name != VIEWS)
+        self.parts = tuple(each for each in self.parts if each.name != Part.VIEWS)
 
     async def poll(self, *, whole: bool = True) -> Poll:  # noqa: ARG002 - it waits for nothing
         """Return the poll at the tape's time. whole: makes no difference, since a record is never slow.
@@ -229,22 +225,21 @@ class RecordedPoller(Poller):
             Refused: another cluster answered than before.
             AdminError: no broker answered.
         """
-        for part in self._parts:
-            if not self._read.issuperset(part.after) or not self._is_due(part.name, part.every):
+        for part in self.parts:
+            if not self._read.issuperset(part.after) or not self._is_due(part.name, part.pace.every):
                 continue
             used = Used(set(), set())
             token = USED.set(used)
-            before = self._session.snapshot, self._slow.facts, set(self._read), dict(self._unread)
+            before = self._session.snapshot, self._slow.facts, set(self._read), dict(self.problems)
             try:
                 # Pauses between reads were the live poll's own: here the record decides.
-                self._due[part.name] = 0.0
-                await self._read_part(part)
+                await self.read_part(part)
             finally:
                 USED.reset(token)
             if LATER in used.keys:
                 # It was under way, and what came of it is not known yet.
                 self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
-                _, self._slow.facts, self._read, self._unread = before
+                _, self._slow.facts, self._read, self.problems = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()
         self._at_ms = self._tape.at_ms

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -42,55 +42,37 @@ _INTERNAL = attrgetter("internal")
 
 log = logging.getLogger(__name__)
 
-LOGS_EVERY, LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 5.0, 4_000, 3_000, 1_000
-"""Seconds between two reads of offsets, and the partitions of one; where there are more, those in turn, and those that
+LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
+"""Partitions whose offsets are read at once; where there are more, those in turn, and those that
 stand still or are read by groups, so many of each."""
 STANDS = 4.0
 """Seconds for which a last stable offset has to stand still before its producers are asked for: two reads of it."""
-TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
-NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
-"""Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
+TRANSACTIONS_AT_ONCE = 200
+NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
+"""Partitions whose newest records are read at once, and the seconds until one is read again."""
 LOOKED_AT_ONCE = 20_000
 """Logs that are looked through before keys and answers have their turn."""
-LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
-"""Seconds between two searches for new listeners, until a certificate is read again, and until a listener that was not
-reached is."""
-LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
-"""Seconds between two reads of what the replicas of partitions without a leader hold, and the partitions of one."""
-QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
+CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
+"""Seconds until a certificate is read again, and until a listener that was not reached is."""
+LEADERLESS_AT_ONCE = 200
+"""Partitions without a leader whose replicas are asked for what they hold at once."""
 JUMPED_AT_ONCE = 50
 """Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
-TOKENS_EVERY = 60.0
-REQUEST_LOGS_EVERY = 2.0
-AUTHORS_EVERY, AUTHORS = 1.0, 500
-"""Seconds between two searches for settings and ACLs that changed, and the changes whose authors are kept, of each."""
-VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
-"""Seconds between two rounds of asking brokers what they know, and the brokers of one."""
+AUTHORS = 500
+"""Changes of settings and of ACLs whose authors are kept, of each."""
+BROKERS_AT_ONCE = 3
+"""Brokers that are asked at once what they know."""
 VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
 """Topics that a broker is asked for in turn, of no more partitions if it is more than one topic; and seconds for which
 those that changed are asked for beside."""
-LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
-    "logs",
-    "open transactions",
-    "newest records",
-    "certificates",
-    "views",
-)
-"""Parts whose next questions depend on what was asked before: of a record what was asked is read
-(`session.replay_polls`)."""
-
-
-class SlowPart(NamedTuple):
-    """What is read together. every: seconds from one read to the next."""
-
-    name: str
-    every: float
-    read: Callable[[], Awaitable[None]]
 
 
 class SlowPolls:
-    """Reads what does not belong into a snapshot. facts: what is known so far."""
+    """Reads what does not belong into a snapshot, and for triage alone.
+
+    facts: what is known so far. reads: part -> what reads it.
+    """
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         self._session = session
@@ -101,25 +83,26 @@ class SlowPolls:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
-        self._without_tokens = False
+        self._without_tokens = not self._may_ask_for_tokens()
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
         self._shown_at: dict[Listener, float] = {}
         self.facts = Facts()
-        self.parts = (
-            SlowPart(LOGS, LOGS_EVERY, self._read_logs),
-            SlowPart(TRANSACTIONS, TRANSACTIONS_EVERY, self._read_transactions),
-            SlowPart(NEWEST, NEWEST_EVERY, self._read_newest),
-            SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
-            SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
-            SlowPart(Part.QUOTAS, QUOTAS_EVERY, self._session.poll_quotas),
-            SlowPart(Part.ACLS, ACLS_EVERY, self._read_acls),
-            *((SlowPart(Part.TOKENS, TOKENS_EVERY, self._read_tokens),) if self._may_ask_for_tokens() else ()),
-            SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
-            SlowPart("journal", AUTHORS_EVERY, self._read_authors),
-            *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
-        )
+        self.reads: dict[Part, Callable[[], Awaitable[None]]] = {
+            Part.LOGS: self._read_logs,
+            Part.OPEN_TRANSACTIONS: self._read_transactions,
+            Part.NEWEST: self._read_newest,
+            Part.CERTIFICATES: self._read_certificates,
+            Part.REPLICA_LOGS: self._read_leaderless,
+            Part.QUOTAS: session.poll_quotas,
+            Part.ACLS: self._read_acls,
+            Part.TOKENS: self._read_tokens,
+            Part.VIEWS: self._read_views,
+            Part.AUTHORS: self._read_authors,
+        }
+        if request_logs:
+            self.reads[Part.REQUEST_LOGS] = self._read_request_logs
 
     async def _read_acls(self) -> None:
         """Read the ACLs, for what changes in them. A refusal (no authorizer, no right) is only logged: it is shown

@@ -10,13 +10,13 @@ import logging
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
-from console.log_file import INTERNAL
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -27,8 +27,10 @@ from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
+from console.session.parts import HOW, SHORT_SECONDS, read_whole, triage_pace
+from console.session.scheduler import Scheduled, Scheduler
 from console.session.slow_polls import SlowPolls
-from console.session.snapshot_reader import Refused, read_log_starts, read_reassignments
+from console.session.snapshot_reader import Refused, read_log_starts
 from console.triage.symptoms import Poll
 
 if TYPE_CHECKING:
@@ -50,31 +52,13 @@ ASK_EVERY, ASK_REST, LONGEST_ASK_REST = 0.6, 5.0, 0.6
 a limit: with the time to answer this is less than two seconds where logins are quick."""
 USUAL_TIMES = 3
 """Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
-SHORT_SECONDS = 6.0
-"""The longest that the reads of a poll's quick parts may take: they are small, and a broker that was just stopped would
-hold them until the request times out."""
-REST = 20
-"""A part that took t seconds twice in a row is not read again for so many times t, at most LONGEST_REST seconds. One
-slow answer alone must not make the console blind for a minute."""
-LONGEST_REST = 60.0
 CONFIGS_AT_ONCE = 10_000
 """Topics whose configs are read and kept together: to keep those of 100,000 at once would hold up keys."""
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
 
 
-class _Part(NamedTuple):
-    """What is read together. every: seconds from one read to the next. after: parts that are read before it is read
-    for the first time. quick: it asks for little."""
-
-    name: str
-    every: float
-    read: Callable[[], Awaitable[object]]
-    after: tuple[str, ...] = (Part.CLUSTER,)
-    quick: bool = False
-
-
-class Poller:
+class Poller(Scheduler):
     """Takes one poll after another of a session's cluster; use as an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
@@ -86,11 +70,6 @@ class Poller:
         self._next_group = ""
         self._silence = Silence()
         self._limit = FIRST_ANSWER_SECONDS
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._due: dict[str, float] = {}
-        self._took: dict[str, float] = {}
-        self._read: set[str] = set()
-        self._unread: dict[str, Failure] = {}
         self._answered_at = float("-inf")
         self._lost: AdminError | None = None
         self._refused: AdminError | Refused | None = None
@@ -99,31 +78,26 @@ class Poller:
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowPolls(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
-        self._parts = self._of_controllers() if session.context.settings.controllers else self._of_brokers()
+        super().__init__(self._scheduled())
 
-    def _of_controllers(self) -> tuple[_Part, ...]:
-        """Return what controllers know: each other, the quorum, and whether one of them is a broker as well."""
-        return (
-            _Part(Part.CLUSTER, 1.5, self._session.read_cluster, (), quick=True),
-            _Part(Part.SILENCE, ASK_EVERY, self._ask_brokers, quick=True),
-            _Part(Part.QUORUM, 2, self._session.read_quorum, quick=True),
-            _Part(Part.CONFIGS, 60, self._read_roles),
-        )
-
-    def _of_brokers(self) -> tuple[_Part, ...]:
-        session = self._session
-        return (
-            _Part(Part.CLUSTER, 1.5, session.read_cluster, (), quick=True),
-            _Part(Part.SILENCE, ASK_EVERY, self._ask_brokers, quick=True),
-            _Part(Part.QUORUM, 2, session.read_quorum, quick=True),
-            _Part(Part.TOPICS, 2, session.read_topics),
-            _Part(Part.GROUPS, 2, session.read_groups),
-            _Part("offsets", 2.5, self._read_offsets, (Part.GROUPS,)),
-            _Part(Part.REASSIGNMENTS, 10, self._read_reassignments),
-            _Part(Part.LOG_DIRS, 10, session.read_log_dirs),
-            _Part(Part.CONFIGS, 60, self._read_configs, (Part.TOPICS,)),
-            *(_Part(part.name, part.every, part.read, (Part.TOPICS,)) for part in self._slow.parts),
-        )
+    def _scheduled(self) -> Iterator[Scheduled]:
+        at_controllers = self._session.context.settings.controllers
+        own: Mapping[Part, Callable[[], Awaitable[object]]] = {
+            Part.SILENCE: self._ask_brokers,
+            Part.LAGS: self._read_offsets,
+            Part.REASSIGNMENTS: self._read_reassignments,
+            Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
+            **self._slow.reads,
+        }
+        for part, how in HOW.items():
+            if how.triage is None or (at_controllers and not part.about.at_controllers):
+                continue
+            after = how.after
+            if at_controllers and not all(each.about.at_controllers for each in after):
+                after = (Part.CLUSTER,)
+            if part in own or how.read is not None:
+                read = own.get(part) or partial(read_whole, self._session, part)
+                yield Scheduled(part, triage_pace(how), read, after, how.within)
 
     async def __aenter__(self) -> Poller:
         return self
@@ -132,9 +106,7 @@ class Poller:
         """Cancel what is still being read."""
         if self._asking is not None:
             self._asking.cancel()
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self.close()
 
     async def poll(self, *, whole: bool = False) -> Poll:
         """Read what is due, and return what is known.
@@ -151,31 +123,24 @@ class Poller:
         self._began = time.monotonic()
         if not self._tasks:
             self._take_known()
-        for part in self._parts:
-            self._start(part)
+        for part in self.parts:
+            self.start(part)
         if Part.CLUSTER not in self._read:  # of nothing at all nothing can be said
             await asyncio.wait({self._tasks[Part.CLUSTER]})
         await self._wait(None if whole else limit)
         return self._seen(datetime.now(UTC))
 
-    def _start(self, part: _Part) -> None:
-        """Begin to read a part that is due, unless it is being read."""
-        now, running = time.monotonic(), self._tasks.get(part.name)
-        if (running is None or running.done()) and now >= self._due.get(part.name, now):
-            self._due[part.name] = now + part.every
-            self._tasks[part.name] = asyncio.create_task(self._read_part(part))
-
     def _ask_on(self) -> None:
         """Ask the brokers between polls, too, for as long as these go on."""
         if time.monotonic() - self._began < EVERY + POLL_SECONDS:
-            self._start(next(part for part in self._parts if part.name == Part.SILENCE))
+            self.start(next(part for part in self.parts if part.name == Part.SILENCE))
 
     def _seen(self, at: datetime) -> Poll:
         """Return what is known at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
-        unread = tuple(part.name for part in self._parts if part.name not in self._read)
+        unread = tuple(part.name for part in self.parts if part.name not in self._read)
         snapshot = self._with_failures(self._session.snapshot)
         return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
@@ -187,7 +152,7 @@ class Poller:
             at = self._session.snapshot.read_at.get(name)
             if at is not None and 0 <= (age := (now - at).total_seconds()) < EVERY:
                 self._read.add(name)
-                self._due[name] = self._began + EVERY - age
+                self._turns[name].due = self._began + EVERY - age
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once where brokers fell silent, or answer again."""
@@ -210,56 +175,33 @@ class Poller:
             read.cancel()
             noticed.cancel()
 
-    async def _read_part(self, part: _Part) -> None:
-        """Read a part, and keep why it could not be read until it is."""
-        from console.admin import cluster
-
-        for name in part.after:
-            if name not in self._read:
-                await asyncio.wait({self._tasks[name]})
-            if name not in self._read:
-                self._due[part.name] = 0.0
-                return
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(SHORT_SECONDS if part.quick else None):
-                await part.read()
-        except TimeoutError:
-            text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
-            remedy = f"Look at the {self.asked}s' load."
-            if part.name == Part.QUORUM and not self._session.context.settings.controllers:
-                from console.admin.link_errors import WAITS_FOR_CONTROLLER
-
-                remedy = WAITS_FOR_CONTROLLER
-            self._unread[part.name] = Failure("TIMED_OUT", text, remedy)
-            if part.name == Part.CLUSTER:
-                if part.name not in self._read:
-                    self._lost = RequestTimedOut(self._no_brokers())
-                # What is asked on a connection waits for what was asked there before.
-                await self._session.client.run(cluster.reconnect)
-        except AdminError as error:
-            self._unread[part.name] = error.failure
+    async def _failed(self, part: Scheduled, error: Exception) -> Failure:
+        """Return why a part could not be read, and note if no broker answers at all."""
+        if isinstance(error, AdminError | Refused):
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
-            if isinstance(error, AuthenticationFailed):
+            if isinstance(error, AuthenticationFailed | Refused):
                 self._refused = error
             elif part.name == Part.CLUSTER and part.name not in self._read:
                 self._lost = error
-        except Refused as error:
-            self._unread[part.name] = error.failure
-            self._refused = error
-        except Exception:  # a part that goes wrong must not end the others
-            log.exception("reading %s for triage", part.name)
-            self._unread[part.name] = Failure("INTERNAL", INTERNAL)
-        else:
-            now = time.monotonic()
-            self._unread.pop(part.name, None)
-            self._read.add(part.name)
-            if part.name == Part.CLUSTER:
-                self._answered_at, self._lost, self._refused = now, None, None
-            if not part.quick:
-                took, before = now - began, self._took.get(part.name, 0.0)
-                self._took[part.name] = took
-                self._due[part.name] = max(self._due[part.name], now + min(LONGEST_REST, REST * min(took, before)))
+            return error.failure
+        text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
+        remedy = f"Look at the {self.asked}s' load."
+        if part.name == Part.QUORUM and not self._session.context.settings.controllers:
+            from console.admin.link_errors import WAITS_FOR_CONTROLLER
+
+            remedy = WAITS_FOR_CONTROLLER
+        if part.name == Part.CLUSTER:
+            from console.admin import cluster
+
+            if part.name not in self._read:
+                self._lost = RequestTimedOut(self._no_brokers())
+            # What is asked on a connection waits for what was asked there before.
+            await self._session.client.run(cluster.reconnect)
+        return Failure("TIMED_OUT", text, remedy)
+
+    async def _succeeded(self, part: Scheduled) -> None:
+        if part.name == Part.CLUSTER:
+            self._answered_at, self._lost, self._refused = time.monotonic(), None, None
 
     def _no_brokers(self) -> Failure:
         from console.admin.settings import show_address
@@ -300,11 +242,11 @@ class Poller:
             for name, task in self._tasks.items():
                 if name != Part.SILENCE:
                     task.cancel()
-                    self._due[name] = 0.0
+                    self._turns[name].hurry()
 
     def _ask_again(self, at: float) -> None:
         """Schedule the next round of asking the brokers. at: monotonic seconds."""
-        self._due[Part.SILENCE] = at
+        self._turns[Part.SILENCE].due = at
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
@@ -323,7 +265,7 @@ class Poller:
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then which operations work on them."""
-        await self._session.keep(read_reassignments(self._session.client))
+        await read_whole(self._session, Part.REASSIGNMENTS)
         await self._read_operations()
 
     async def _read_configs(self) -> None:
@@ -370,7 +312,7 @@ class Poller:
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
         without them: no other reader would take them out again."""
-        for name, why in self._unread.items():
+        for name, why in self.problems.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
             if why not in [failure for _, failure in known]:
                 snapshot = refresh.with_failures(snapshot, name, [*known, ("", why)])

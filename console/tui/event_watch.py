@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from console.triage.events import Event, Record
     from console.tui.reading import Reading
 
-EVERY = 10.0
-"""Seconds between two reads of brokers, topics and groups, unless a view reads them more often."""
-
-
 AGES_EVERY = timedelta(seconds=5)
 """How long the list of what is not observed is kept while nothing is read."""
 
@@ -55,7 +51,7 @@ class EventWatch:
 
     def gaps(self) -> list[str]:
         """Return what is not observed, a few words each."""
-        from console.session.reads_in_turn import gaps
+        from console.session.event_reads import gaps
 
         snapshot, now = self._session.snapshot, datetime.now(UTC)
         if self._gaps[0] is not snapshot or now - self._gaps[1] > AGES_EVERY:
@@ -71,11 +67,11 @@ class EventWatch:
     async def _run(self) -> None:
         # What it imports takes a while, which a key must not wait for.
         feed, turn = await asyncio.to_thread(
-            lambda: [import_module(f"console.session.{name}") for name in ("event_feed", "reads_in_turn")]
+            lambda: [import_module(f"console.session.{name}") for name in ("event_feed", "event_reads")]
         )
         self._feed = feed.EventFeed(self._session, self._tell)
         self._tell(())
-        reads = turn.ReadsInTurn(self._session, turn.Paces(cluster=EVERY, groups=EVERY), self._may_read)
+        reads = turn.EventReads(self._session, turn.FOR_SCREEN, self._may_read)
         await asyncio.gather(self._feed.run(), reads.run())
 
     def _may_read(self) -> bool:

@@ -12,7 +12,8 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.session import slow_polls
+from console.model.parts import Part
+from tests.support.paces import poll_often
 from tests.support.triage_watch import bootstrap, watching
 
 TAKEN = Acl(
@@ -27,7 +28,7 @@ TAKEN = Acl(
 
 
 async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow_polls, "ACLS_EVERY", 0.2)  # ten seconds, of which none is needed
+    poll_often(monkeypatch, 0.2, Part.ACLS)  # ten seconds, of which none is needed
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
         addresses = cluster.call(lambda running: running.addresses)

@@ -25,13 +25,15 @@ from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import LeaveQuorum
 from console.present.events import line, what_text
 from console.session.event_feed import EventFeed
+from console.session.event_reads import FEW, EventReads, gaps, unseen_since
 from console.session.event_reversal import way_back
-from console.session.reads_in_turn import FEW, FOR_EVENTS, Paces, ReadsInTurn, gaps, unseen_since
+from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.triage.events import Event, Kind
 from tests.support.children import Child
@@ -128,7 +130,7 @@ def test_no_broker_answers() -> None:
 
 # -- what is read in turn, here at a quick pace ------------------------------------------------------------------------
 
-QUICK = Paces(cluster=0.1, groups=0.1, quotas=0.1, acls=0.1, scram=0.1, configs=0.1)
+QUICK = {**dict.fromkeys(FOR_EVENTS, 0.1), Part.CONFIGS: 50.0}
 
 
 class Followed:
@@ -158,7 +160,7 @@ async def followed(bootstrap: str) -> AsyncIterator[Followed]:
     feed = EventFeed(session, keep)
     ready = asyncio.Event()
     session.subscribe(lambda _: None if gaps(session.snapshot, datetime.now(UTC)) else ready.set())
-    work = [asyncio.create_task(each) for each in (feed.run(), ReadsInTurn(session, QUICK).run())]
+    work = [asyncio.create_task(each) for each in (feed.run(), EventReads(session, QUICK).run())]
     try:
         await asyncio.wait_for(ready.wait(), PATIENCE)
         yield Followed(session, feed, made)
@@ -176,7 +178,7 @@ def _set_retention(value: str, running: EmbeddedCluster) -> None:
 async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: ThreadedCluster) -> None:
     with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
         session = Session(client, Context("test", "tests", client.settings))
-        reads = ReadsInTurn(session, FOR_EVENTS)
+        reads = EventReads(session, FOR_EVENTS)
         await session.read_topics()
         assert reads.configs_every == 5
         cluster.call(lambda c: [c.state.put_topic(new_topic(f"t{n}", striped([1], 1, 1), [1])) for n in range(FEW)])

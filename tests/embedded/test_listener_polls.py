@@ -18,8 +18,9 @@ from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.certificates import Listener
+from console.model.parts import Part
 from console.session.session import Session
-from console.session.slow_polls import CERTIFICATES, CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowPolls
+from console.session.slow_polls import CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowPolls
 from console.session.snapshot_reader import Clock
 from tests.support.certificates import Authority
 
@@ -67,7 +68,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             await session.read_cluster()
             plain, other = sorted(each.port for each in session.snapshot.cluster.brokers)
             polls = SlowPolls(session)
-            read = next(part.read for part in polls.parts if part.name == CERTIFICATES)
+            read = polls.reads[Part.CERTIFICATES]
 
             await read()
             await read()
@@ -94,7 +95,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
                     session.snapshot.cluster, brokers=(replace(brokers[0], host="127.0.0.1", port=port), brokers[1])
                 )
                 polls = SlowPolls(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
-                read = next(part.read for part in polls.parts if part.name == CERTIFICATES)
+                read = polls.reads[Part.CERTIFICATES]
                 await read()
                 assert [each.listener for each in polls.facts.certificates] == [
                     Listener(brokers[0].id, "127.0.0.1", port)

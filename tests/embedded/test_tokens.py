@@ -25,10 +25,12 @@ from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tokens import PERIOD_MS, Token
 from console.model.changes import Outcome, Status, TokenTarget
+from console.model.parts import Part
 from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
-from console.session.reads_in_turn import Paces, ReadsInTurn
+from console.session.event_reads import EventReads
+from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import read_tokens
@@ -183,8 +185,7 @@ async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) 
     """Before, nothing is asked: on most clusters there are none, and without a login brokers refuse to tell."""
     token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
     async with session_of(cluster, "admin") as session:
-        quick = Paces(*[0.1] * len(Paces._fields))
-        watching = asyncio.create_task(ReadsInTurn(session, quick).run())
+        watching = asyncio.create_task(EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())
         try:
             await told(session, lambda: {"scram", "acls", "quotas"} <= session.snapshot.read_at.keys())
             assert "tokens" not in session.snapshot.read_at
@@ -260,7 +261,7 @@ async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) ->
         poll = await poller.poll(whole=True)
         assert [each for each in poll.snapshot.failures if each.part == "tokens"] == []
         assert "tokens" not in poll.unread
-        (part,) = (each for each in SlowPolls(session).parts if each.name == "tokens")
-        await part.read()
-        await part.read()
+        read = SlowPolls(session).reads[Part.TOKENS]
+        await read()
+        await read()
     assert cluster.counters.total("describe_delegation_token").requests == 2

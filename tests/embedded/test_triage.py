@@ -21,10 +21,12 @@ from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.parts import Part
 from console.plan.edits import RemoveAcl
 from console.session import slow_polls
 from console.triage.causes import access
 from console.triage.symptoms import Subject
+from tests.support.paces import poll_often
 from tests.support.triage_watch import watching
 
 
@@ -78,8 +80,8 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that hang are certain; one that is two minutes old, which no coordinator knows, is likely; others run."""
-    for name in ("LOGS_EVERY", "STANDS", "TRANSACTIONS_EVERY"):
-        monkeypatch.setattr(slow_polls, name, 0.2)
+    poll_often(monkeypatch, 0.2, Part.LOGS, Part.OPEN_TRANSACTIONS)
+    monkeypatch.setattr(slow_polls, "STANDS", 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
             young = Subject(topic="checkout.orders", partition=5)
@@ -101,7 +103,7 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last in-sync replica goes: it is the eligible one, and what the other would lose by leading is said. When
     that is made to lead, the election is unclean."""
-    monkeypatch.setattr(slow_polls, "LEADERLESS_EVERY", 0.2)
+    poll_often(monkeypatch, 0.2, Part.REPLICA_LOGS)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2)], [1, 2, 3])))
@@ -124,7 +126,7 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
 
 async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers, and with the leader of before; the others are not named."""
-    monkeypatch.setattr(slow_polls, "VIEWS_EVERY", 0.5)
+    poll_often(monkeypatch, 0.5, Part.VIEWS)
 
     def decide(running: EmbeddedCluster) -> None:
         running.propagation.stopped(3)  # it is up, and applies nothing more
@@ -178,8 +180,7 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
-    for name in ("LOGS_EVERY", "ACLS_EVERY"):
-        monkeypatch.setattr(slow_polls, name, 0.3)
+    poll_often(monkeypatch, 0.3, Part.LOGS, Part.ACLS)
     monkeypatch.setattr(access, "QUIET", 2.0)
     denied = Acl(
         AclResourceType.parse("TOPIC"),

@@ -28,7 +28,7 @@ from console.operations.goals import Drain
 from console.operations.operation import State, Step
 from console.operations.throttle import Throttles
 from console.plan.stale_throttles import RATES
-from console.session import triage_polls
+from console.session import scheduler, triage_polls
 from console.session.operating import begin as begin_operation
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
@@ -168,7 +168,8 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
         poll = await poller.poll(whole=True)
         assert [str(each.what) for each in diagnose(begin(poll)).unknowable if "too late" in each.what]
         asked.refused.clear()
-        poller._due.clear()
+        for turns in poller._turns.values():
+            turns.hurry()
         poll = await poller.poll(whole=True)
         assert diagnose(begin(poll)).unknowable == ()
         assert [each for each in session.snapshot.failures if each.part == part] == []
@@ -191,13 +192,14 @@ async def test_one_slow_answer_holds_up_no_later_read(
     """Two in a row do: then it is the cluster that is large."""
     hand = Hand()
     monkeypatch.setattr(triage_polls, "time", hand)
+    monkeypatch.setattr(scheduler, "time", hand)
     async with polling(cluster) as (poller, asked, _):
         await poller.poll(whole=True)
         for each in slow:
             asked.moves = {"describe_topics": (hand, 1.0)} if each else {}
-            poller._due["topics"] = 0.0
+            poller._turns["topics"].hurry()
             await poller.poll(whole=True)
-        assert (poller._due["topics"] - hand.now > 10) is rests
+        assert (poller._turns["topics"].due - hand.now > 10) is rests
 
 
 async def test_a_missing_right_is_unknowable() -> None:
@@ -265,7 +267,8 @@ async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster
     async with polling(cluster) as (poller, _, session):
 
         async def causes(*parts: str) -> list[str]:
-            poller._due.update(dict.fromkeys(parts, 0.0))
+            for part in parts:
+                poller._turns[part].hurry()
             return [each.claim.cause for each in diagnose(begin(await poller.poll(whole=True))).causes]
 
         assert await causes() == ["replication-throttled"]

@@ -58,7 +58,7 @@ from console.model.config import (
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
-from console.session.reads_in_turn import AT_A_TIME, gaps, longest_ago
+from console.session.event_reads import AT_A_TIME, gaps, longest_ago
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
 from console.triage.events import (

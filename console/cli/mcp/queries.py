@@ -132,14 +132,15 @@ class Queries:
     async def events(self, seconds: float) -> Answered:
         """Return what changes in the cluster within so many seconds, and what is not watched."""
         from console.present.events import EVENTS
-        from console.session.event_feed import EventFeed
-        from console.session.reads_in_turn import FOR_EVENTS, ReadsInTurn, gaps, run_for, unseen_since
+        from console.session.event_feed import EventFeed, run_for
+        from console.session.event_reads import EventReads, gaps, unseen_since
+        from console.session.parts import FOR_EVENTS
 
         session = self.session()
         await session.read_cluster()  # raises where no broker answers at all
         self.pin(session.snapshot.cluster.cluster_id)
         found: list[Event] = []
-        feed, reads = EventFeed(session, found.extend), ReadsInTurn(session, FOR_EVENTS)
+        feed, reads = EventFeed(session, found.extend), EventReads(session, FOR_EVENTS)
         await run_for(seconds, (feed.run(), reads.run()))
         now = datetime.now(UTC)
         unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, now)]

@@ -1,4 +1,4 @@
-"""Reads in turn what others may change and no view shows, each part at its own pace and at a bounded cost.
+"""Reads what others may change and no view shows, each part at its own pace and at a bounded cost.
 
 A part that was just read for something else is not read again.
 """
@@ -6,31 +6,29 @@ A part that was just read for something else is not read again.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from console.model.codes import IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
+from console.session.parts import FOR_EVENTS, FOR_SCREEN, read_whole
+from console.session.scheduler import Pace, Scheduled, Scheduler
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
-log = logging.getLogger(__name__)
-
 STEP = 1.0
 """Seconds between two checks of what is due."""
-REST = 10
-"""A part that took t seconds to read is not read again for this many times t, and not for more than LONGEST_REST
-seconds: what a slow network or a busy host adds to t costs the brokers nothing."""
 LONGEST_REST = 10.0
+"""Seconds: what a slow network or a busy host adds to a read costs the brokers nothing."""
 CHUNK = 1_000
 """Resources whose configs are read at once: with LONGEST_REST, those of 5,000 topics take less than a minute."""
 AT_A_TIME = 2_000
@@ -39,138 +37,83 @@ FEW = 100
 """Resources whose configs may be read every few seconds: an answer of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
 """What was read longer ago is said to be behind."""
+BROKER_CONFIGS = "configs of brokers"
 
 
-class Paces(NamedTuple):
-    """Seconds between two reads of a part: of brokers, the quorum and topics; of the configs of each resource; …
+class EventReads(Scheduler):
+    """Reads what can change, until cancelled."""
 
-    few_configs: the same of configs where at most FEW resources have some.
-    """
+    def __init__(
+        self, session: Session, every: Mapping[Part, float], may_read: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Read parts while `may_read` allows that a read begins.
 
-    cluster: float
-    groups: float = 5.0
-    quotas: float = 20.0
-    acls: float = 20.0
-    scram: float = 30.0
-    tokens: float = 30.0
-    configs: float = 50.0
-    few_configs: float = 50.0
-
-
-FOR_EVENTS = Paces(cluster=2.0, few_configs=5.0)
-"""Of commands that watch for changes, and nothing else."""
-
-
-class _Part(NamedTuple):
-    """What is read together. every: seconds between two reads."""
-
-    name: str
-    every: float
-    read: Callable[[], Awaitable[None]]
-
-
-class ReadsInTurn:
-    """Reads what can change, until cancelled.
-
-    problems: part -> why it is not watched.
-    """
-
-    def __init__(self, session: Session, paces: Paces, may_read: Callable[[], bool] = lambda: True) -> None:
-        """Read at these paces, while `may_read` allows that a read begins."""
+        Args:
+            every: part -> seconds between two reads of it. Of configs: those of one resource, where there are few.
+        """
         self._session = session
-        self._paces = paces
+        self._every = every
         self._may_read = may_read
         self._listed: tuple[ConfigResource, ...] = ()
-        self._next: dict[str, float] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.problems: Mapping[str, str] = {}
-        self._parts: tuple[_Part, ...] = (
-            _Part(Part.CLUSTER, paces.cluster, session.read_cluster),
-            _Part(Part.QUORUM, paces.cluster, session.read_quorum),
-            _Part(Part.TOPICS, paces.cluster, session.read_topics),
-            _Part(Part.GROUPS, paces.groups, session.read_groups),
-            _Part(Part.QUOTAS, paces.quotas, self._read_quotas),
-            _Part(Part.ACLS, paces.acls, session.read_acls),
-            _Part(Part.SCRAM, paces.scram, self._read_scram),
-            _Part(Part.TOKENS, paces.tokens, self._read_tokens),
-            _Part("listed", paces.configs, self._list),
-            _Part("brokers' configs", STEP, self._read_brokers),
-            _Part(Part.CONFIGS, STEP, self._read_configs),
-        )
-        if session.context.settings.controllers:
-            self._parts = self._parts[:2]  # controllers know nothing else that changes
+        super().__init__(self._scheduled())
+
+    def _scheduled(self) -> Iterator[Scheduled]:
+        own: dict[Part, Callable[[], Awaitable[None]]] = {
+            Part.QUOTAS: self._read_quotas,
+            Part.TOKENS: self._read_tokens,
+            Part.RESOURCES: self._list,
+            Part.CONFIGS: self._read_configs,
+        }
+        at_controllers = self._session.context.settings.controllers
+        for part, every in self._every.items():
+            if at_controllers and not (part.about.at_controllers and part.about.is_watched):
+                continue  # controllers know nothing else that changes
+            read = own.get(part) or partial(read_whole, self._session, part)
+            if part is Part.CONFIGS:
+                every = STEP
+                yield Scheduled(BROKER_CONFIGS, Pace(STEP, longest_rest=LONGEST_REST), self._read_brokers)
+            yield Scheduled(part, Pace(every, longest_rest=LONGEST_REST), read)
 
     @property
     def configs_every(self) -> float:
         """Seconds between two reads of the configs of a resource."""
         snapshot = self._session.snapshot
         count = len(snapshot.topics) + len(snapshot.cluster.brokers) + len(self._listed)
-        return self._paces.few_configs if count <= FEW else self._paces.configs
+        return (self._every if count <= FEW else FOR_SCREEN)[Part.CONFIGS]
 
     async def run(self) -> None:
-        """Read until cancelled. A part that a broker is slow with does not delay the others."""
+        """Read until cancelled."""
         try:
             while True:
-                if self._may_read():
-                    self._begin()
+                for part in self.parts if self._may_read() else ():
+                    if not self._was_read(part):
+                        self.start(part)
                 await asyncio.sleep(STEP)
         finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await self.close()
 
-    def _begin(self) -> None:
-        now, today = time.monotonic(), datetime.now(UTC)
-        for part in self._parts:
-            running = self._tasks.get(part.name)
-            if (running is not None and not running.done()) or now < self._next.get(part.name, 0.0):
-                continue
-            # A part that was read for a view a moment ago counts as read; configs have a time for each resource
-            # instead.
-            read_at = self._session.snapshot.read_at.get(part.name) if part.name != Part.CONFIGS else None
-            age = (today - read_at).total_seconds() if read_at is not None else part.every
-            # A clock that was set back would give a negative age: then it is read.
-            if 0 <= age < part.every:
-                self._next[part.name] = now + part.every - age
-            else:
-                self._tasks[part.name] = asyncio.create_task(self._read(part))
-
-    async def _read(self, part: _Part) -> None:
-        from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
-
-        began = time.monotonic()
-        problem = ""
-        try:
-            await part.read()
-        except (AdminError, Refused) as error:
-            problem = error.failure.message or error.failure.name
-            log.info("reading %s in turn: %s", part.name, error.failure)
-        except Exception:  # the others have to go on, whatever one read ran into
-            log.exception("reading %s in turn", part.name)
-            problem = "an internal error; the log has it"
-        if problem != self.problems.get(part.name, ""):
-            self.problems = {**self.problems, part.name: problem}
-        now = time.monotonic()
-        self._next[part.name] = now + max(part.every, min(REST * (now - began), LONGEST_REST))
+    def _was_read(self, part: Scheduled) -> bool:
+        """Return whether a part that is due was read for a view a moment ago. Configs have a time for each resource."""
+        turns, read_at = self._turns[part.name], self._session.snapshot.read_at.get(part.name)
+        if read_at is None or part.name == Part.CONFIGS or not turns.is_due():
+            return False
+        age = (datetime.now(UTC) - read_at).total_seconds()
+        # A clock that was set back would give a negative age: then it is read.
+        if not 0 <= age < part.pace.every:
+            return False
+        turns.due = time.monotonic() + part.pace.every - age
+        return True
 
     async def _read_quotas(self) -> None:
         """Read all quotas; where they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
-    async def _read_scram(self) -> None:
-        from console.session.snapshot_reader import read_scram
-
-        await self._session.keep(read_scram(self._session.client))
-
     async def _read_tokens(self) -> None:
         """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
         login."""
-        from console.session.snapshot_reader import read_tokens
-
         if Part.TOKENS in self._session.snapshot.read_at:
-            await self._session.keep(read_tokens(self._session.client))
+            await read_whole(self._session, Part.TOKENS)
 
     async def _list(self) -> None:
         """List the groups and other resources with configs."""
@@ -210,23 +153,6 @@ async def longest_ago(
 # -- what is not watched. Pure -----------------------------------------------------------------------------------------
 
 
-async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run these at once until the time is over, then end all; raise what one of them raises before.
-
-    Args:
-        seconds: None for as long as they run.
-    """
-    tasks = [asyncio.create_task(each) for each in work]
-    try:
-        done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-        for each in done:
-            each.result()
-    finally:
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
     """Return what is not watched, not yet, or late, a few words each; empty where all is."""
     texts = []
@@ -247,7 +173,7 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
     """Return since when changes of some configs can't have been seen; None where all were looked at just now."""
     oldest = min(snapshot.configs_at.values(), default=now)
-    return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS.few_configs) else None
+    return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None
 
 
 def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:

@@ -1,0 +1,16 @@
+"""Other paces for the parts of a cluster, where a test would wait for the product's."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from console.model.parts import Part
+from console.session.parts import HOW, How
+
+
+def poll_often(monkeypatch: pytest.MonkeyPatch, seconds: float, *parts: Part) -> None:
+    """Have triage read parts after so many seconds each."""
+    for part in parts:
+        monkeypatch.setitem(cast("dict[Part, How]", HOW), part, HOW[part]._replace(triage=seconds))
