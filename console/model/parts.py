@@ -78,6 +78,11 @@ class Part(StrEnum):
 _BY_NAME = {part.value: part for part in Part}
 
 
+def part_named(name: str) -> Part:
+    """Return the part with a name. Raises KeyError."""
+    return _BY_NAME[name]
+
+
 def about(name: str) -> About:
     """Return what is said of a part. A failure to read a single group has a name of its own, for which it is the noun.
 

@@ -243,7 +243,7 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
     return {**snapshot.read_at, part: at}
 
 
-def with_part(snapshot: Snapshot, part: Part, found: object, at: datetime) -> Snapshot:
+def with_part(part: Part, snapshot: Snapshot, found: object, at: datetime) -> Snapshot:
     """Return the snapshot with a part that was read whole, and has nothing else to be kept with it. What is as it was
     stays the same object.
     """

@@ -60,8 +60,9 @@ from console.pipeline.files import LakeBusy, new_run_id, this_process
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.redact import is_secret
+from console.session.parts import read_whole
 from console.session.session import Session
-from console.session.snapshot_reader import Client, Refused, read_reassignments, read_scram
+from console.session.snapshot_reader import Client, Refused
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
@@ -371,16 +372,11 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     await session.read_cluster()
     await session.read_topics()
     # One after the other: a broker answers a connection's requests in their order, and one may take very long.
-    for part, read in (
-        ("versions", session.read_versions),
-        ("quotas", session.read_quotas),
-        ("scram", lambda: session.keep(read_scram(session.client))),
-        ("acls", session.read_acls),
-    ):
+    for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS):
         try:
-            await read()
+            await read_whole(session, part)
         except (RequestTimedOut, Disconnected, BadAnswer) as error:
-            failed[_PARTS[part], None] = error.failure
+            failed[_PARTS.get(part, part), None] = error.failure
     unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
@@ -393,7 +389,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
-        await session.keep(read_reassignments(session.client))
+        await read_whole(session, Part.REASSIGNMENTS)
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
     return observation(session.snapshot, datetime.now(UTC), failed)

@@ -247,7 +247,7 @@ async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken 
     def update(snapshot: Snapshot) -> Snapshot:
         if tokens is None:
             return _marked(snapshot, Part.TOKENS, read=False, at=datetime.now(UTC))
-        return refresh.with_part(snapshot, Part.TOKENS, tokens, datetime.now(UTC))
+        return refresh.with_part(Part.TOKENS, snapshot, tokens, datetime.now(UTC))
 
     return update
 
@@ -279,7 +279,7 @@ async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget])
     )
     if moves is None:
         return lambda snapshot: _marked(with_leaders(snapshot), Part.REASSIGNMENTS, read=False, at=datetime.now(UTC))
-    return lambda snapshot: refresh.with_part(with_leaders(snapshot), Part.REASSIGNMENTS, moves, datetime.now(UTC))
+    return lambda snapshot: refresh.with_part(Part.REASSIGNMENTS, with_leaders(snapshot), moves, datetime.now(UTC))
 
 
 async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarget]) -> Update:
@@ -352,7 +352,7 @@ async def _features(client: Client, _known: Snapshot, _targets: Sequence[Feature
     from console.admin.features import describe_features
 
     features = await client.run(describe_features)
-    return lambda snapshot: refresh.with_part(snapshot, Part.FEATURES, features, datetime.now(UTC))
+    return lambda snapshot: refresh.with_part(Part.FEATURES, snapshot, features, datetime.now(UTC))
 
 
 async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarget]) -> Update:

@@ -26,6 +26,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, is_override
 from console.model.entity_types import BY_NUMBER
+from console.model.parts import Part
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.pipeline import entities
@@ -45,8 +46,8 @@ from console.plan.stale_throttles import THROTTLES, owned_by_moves
 from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.names import target
 from console.present.text import clean
+from console.session.parts import read_whole
 from console.session.read_again import read_again
-from console.session.snapshot_reader import read_reassignments
 
 if TYPE_CHECKING:
     from console.pipeline.reader import Change, Drifted, Usage
@@ -247,7 +248,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
     await read_again(session, [edit for edit in edits if not _is_gone(edit, session.snapshot)])
     owned: Mapping[ConfigPlace, str] = {}
     if any(edit.key in THROTTLES for edit in edits):
-        await session.keep(read_reassignments(session.client))
+        await read_whole(session, Part.REASSIGNMENTS)
         owned = owned_by_moves(session.snapshot)
     wanted = []
     for edit, wish in edits.items():

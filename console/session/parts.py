@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from console.model.parts import Part
+from console.model.snapshot import with_part, with_scram
 from console.session.scheduler import Pace
-from console.session.snapshot_reader import read_features, read_reassignments, read_scram, read_tokens
-
-if TYPE_CHECKING:
-    from console.session.session import Session
+from console.session.snapshot_reader import Learned, SnapshotReader, read_listed
 
 
 class How(NamedTuple):
     """How a part is read, and the seconds between two reads of it; None where it is not read for that."""
 
-    read: Callable[[Session], Awaitable[None]] | None = None
+    read: Callable[[SnapshotReader], Awaitable[None]] | None = None
     """Reads it whole. None: only some of it is ever read."""
     events: float | None = None
     """For those who watch for changes, and nothing else. Of configs: those of one resource."""
@@ -34,28 +33,57 @@ SHORT_SECONDS = 6.0
 times out."""
 _LATER = (Part.TOPICS,)
 
+
+def _moves(reader: SnapshotReader) -> Awaitable[Learned]:
+    from console.admin.partitions import list_reassignments
+
+    return read_listed(reader.client, Part.REASSIGNMENTS, list_reassignments, partial(with_part, Part.REASSIGNMENTS))
+
+
+def _scram(reader: SnapshotReader) -> Awaitable[Learned]:
+    """Read all SCRAM users, without their secrets."""
+    from console.admin.scram import describe_scram
+
+    return read_listed(reader.client, Part.SCRAM, describe_scram, with_scram)
+
+
+def _tokens(reader: SnapshotReader) -> Awaitable[Learned]:
+    """Read the delegation tokens that may be seen, without what proves them."""
+    from console.admin.tokens import describe_tokens
+
+    return read_listed(reader.client, Part.TOKENS, describe_tokens, partial(with_part, Part.TOKENS))
+
+
+async def _features(reader: SnapshotReader) -> Learned:
+    """Read the finalized features, and what each node supports. Raises AdminError also if the brokers refuse it."""
+    from console.admin.features import describe_features
+
+    found = await reader.client.run(describe_features)
+    return lambda known, at: with_part(Part.FEATURES, known, found, at)
+
+
 HOW: Mapping[Part, How] = {
-    Part.CLUSTER: How(lambda session: session.read_cluster(), 2.0, 10.0, 1.5, after=(), within=SHORT_SECONDS),
+    Part.CLUSTER: How(lambda reader: reader.read_cluster(), 2.0, 10.0, 1.5, after=(), within=SHORT_SECONDS),
     Part.SILENCE: How(triage=0.6, within=SHORT_SECONDS),
-    Part.QUORUM: How(lambda session: session.read_quorum(), 2.0, 10.0, 2.0, within=SHORT_SECONDS),
-    Part.VERSIONS: How(lambda session: session.read_versions()),
-    Part.TOPICS: How(lambda session: session.read_topics(), 2.0, 10.0, 2.0),
-    Part.GROUPS: How(lambda session: session.read_groups(), 5.0, 10.0, 2.0),
+    Part.QUORUM: How(lambda reader: reader.read_quorum(), 2.0, 10.0, 2.0, within=SHORT_SECONDS),
+    Part.VERSIONS: How(lambda reader: reader.read_versions()),
+    Part.TOPICS: How(lambda reader: reader.read_topics(), 2.0, 10.0, 2.0),
+    Part.GROUPS: How(lambda reader: reader.read_groups(), 5.0, 10.0, 2.0),
     Part.LAGS: How(triage=2.5, after=(Part.GROUPS,)),
-    Part.REASSIGNMENTS: How(lambda session: session.keep(read_reassignments(session.client)), triage=10.0),
-    Part.LOG_DIRS: How(lambda session: session.read_log_dirs(), triage=10.0),
+    Part.REASSIGNMENTS: How(lambda reader: reader.keep(_moves(reader)), triage=10.0),
+    Part.LOG_DIRS: How(lambda reader: reader.read_log_dirs(), triage=10.0),
     Part.CONFIGS: How(events=5.0, screen=50.0, triage=60.0, after=_LATER),
     Part.LOGS: How(triage=5.0, after=_LATER),
     Part.OPEN_TRANSACTIONS: How(triage=2.0, after=_LATER),
     Part.NEWEST: How(triage=10.0, after=_LATER),
     Part.CERTIFICATES: How(triage=10.0, after=_LATER),
     Part.REPLICA_LOGS: How(triage=2.0, after=_LATER),
-    Part.QUOTAS: How(lambda session: session.read_quotas(), 20.0, 20.0, 30.0, after=_LATER),
-    Part.ACLS: How(lambda session: session.read_acls(), 20.0, 20.0, 10.0, after=_LATER),
-    Part.SCRAM: How(lambda session: session.keep(read_scram(session.client)), 30.0, 30.0),
-    Part.TOKENS: How(lambda session: session.keep(read_tokens(session.client)), 30.0, 30.0, 60.0, after=_LATER),
+    Part.QUOTAS: How(lambda reader: reader.read_quotas(), 20.0, 20.0, 30.0, after=_LATER),
+    Part.ACLS: How(lambda reader: reader.read_acls(), 20.0, 20.0, 10.0, after=_LATER),
+    Part.SCRAM: How(lambda reader: reader.keep(_scram(reader)), 30.0, 30.0),
+    Part.TOKENS: How(lambda reader: reader.keep(_tokens(reader)), 30.0, 30.0, 60.0, after=_LATER),
     Part.RESOURCES: How(events=50.0, screen=50.0),
-    Part.FEATURES: How(lambda session: session.keep(read_features(session.client))),
+    Part.FEATURES: How(lambda reader: reader.keep(_features(reader))),
     Part.VIEWS: How(triage=2.0, after=_LATER),
     Part.AUTHORS: How(triage=1.0, after=_LATER),
     Part.REQUEST_LOGS: How(triage=2.0, after=_LATER),
@@ -63,11 +91,11 @@ HOW: Mapping[Part, How] = {
 """All parts that are read by themselves, in the order in which their reads begin."""
 
 
-def read_whole(session: Session, part: Part) -> Awaitable[None]:
-    """Read a part as a whole into a session. Raises AdminError and Refused as the part's reader does."""
+async def read_whole(reader: SnapshotReader, part: Part) -> None:
+    """Read a part as a whole into a reader's snapshot. Raises AdminError and Refused as the part's reader does."""
     read = HOW[part].read
     assert read is not None, part
-    return read(session)
+    await read(reader)
 
 
 FOR_EVENTS = {part: how.events for part, how in HOW.items() if how.events is not None}

@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import islice
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan.risk_rules import (
@@ -26,8 +27,9 @@ from console.plan.risk_rules import (
 from console.plan.risks import risk_needs
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
+from console.session.parts import read_whole
 from console.session.session import RiskReading, Session
-from console.session.snapshot_reader import Client, read_reassignments
+from console.session.snapshot_reader import Client
 
 GOOD_FOR = 30.0
 """Seconds after which facts are read again."""
@@ -50,7 +52,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         if needs.acls:
             first.append(session.read_acls())
         if needs.moves:
-            first.append(session.keep(read_reassignments(session.client)))
+            first.append(read_whole(session, Part.REASSIGNMENTS))
         await asyncio.gather(*first)
         topics = _topics(needs, edits, session.snapshot)
         await session.read_configs(_resources(needs, topics, session.snapshot))

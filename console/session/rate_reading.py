@@ -19,20 +19,19 @@ from console.model.name_order import in_order
 from console.model.parts import Part
 from console.model.rates import Place, RateTotals
 from console.model.snapshot import Snapshot
+from console.session.scheduler import Pace, Turns
 from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offsets
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
 """Partitions whose ends are read in a turn, more where a topic has more; and the most of those in view."""
-EVERY = 1.5
-"""Seconds between two turns at least: below a tick, so that each has one."""
-FIRST = 0.02
-"""Seconds."""
+REST = 100
+PACE = Pace(every=1.5, rest=REST, from_begin=True, first=0.02)
+"""Of turns: below a tick, so that each has one, and at a hundredth of a broker's time. The first turn also opens
+connections, which is not the brokers' time."""
 OTHERS_EVERY = timedelta(seconds=15)
 """How long what triage read replaces turns: a bit longer than from one of its reads to the next."""
-REST = 100
-"""A turn that took t seconds is followed by this many times t without one for the same brokers."""
 
 
 class RateReader:
@@ -45,7 +44,7 @@ class RateReader:
         self._reader = reader
         self._next_topic = ""
         self._next_broker = -1
-        self._ends, self._dirs = _Turns(), _Turns()
+        self._ends, self._dirs = Turns(PACE), Turns(PACE)
         self._reads = False
         self._dirs_at: datetime | None = None
         self.totals = RateTotals()
@@ -69,38 +68,39 @@ class RateReader:
             self._reads = False
 
     async def _read_ends(self, in_view: Iterable[Place], silent: Collection[int]) -> None:
-        wanted, began = _some(in_view), time.monotonic()
-        turn = began >= self._ends.due
+        wanted, turn = _some(in_view), self._ends.is_due()
         if turn:
+            self._ends.begin(time.monotonic())
             wanted |= dict.fromkeys(self._turn())
         leaders = _by_leader(self._reader.snapshot.topics, wanted)
         asked = {broker: places for broker, places in leaders.items() if broker not in silent}
         if asked:
             await self._reader.keep(read_end_offsets(self._reader.client, asked))
         if turn:
-            self._ends.ended(began, REST)  # all leaders are asked at once
+            self._ends.end(time.monotonic())
 
     async def _read_dirs(self, silent: Collection[int]) -> None:
-        reader, began = self._reader, time.monotonic()
+        reader = self._reader
         brokers = sorted(
             each.id for each in reader.snapshot.cluster.brokers if not each.fenced and each.id not in silent
         )
-        if not brokers or Part.TOPICS not in reader.snapshot.read_at or began < self._dirs.due:
+        if not brokers or Part.TOPICS not in reader.snapshot.read_at or not self._dirs.is_due():
             return
         at = reader.snapshot.read_at.get(Part.LOG_DIRS)
         # The first read takes all brokers at once: sizes of some would look like those of the whole cluster.
         if at is None:
-            await reader.read_log_dirs()
-            self._dirs.ended(began, REST)
+            with self._dirs:
+                await reader.read_log_dirs()
             self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
             return
         if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
             return  # triage reads them too
         self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
-        await reader.read_log_dirs(self._next_broker)
         # A turn asks one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
         # n-th.
-        self._dirs.ended(began, REST / len(brokers))
+        self._dirs.pace = PACE._replace(rest=REST / len(brokers))
+        with self._dirs:
+            await reader.read_log_dirs(self._next_broker)
         self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
 
     def is_summed_up(self, snapshot: Snapshot) -> bool:
@@ -158,19 +158,3 @@ def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int
         if (leader := known[name].get(number, -1)) >= 0:
             leaders.setdefault(leader, []).append((name, number))
     return leaders
-
-
-class _Turns:
-    """When the next turn is due; times are of the monotonic clock."""
-
-    def __init__(self) -> None:
-        self.due = 0.0
-        self._took: float | None = None
-
-    def ended(self, began: float, rest: float) -> None:
-        """Note that a turn ended now; none follows for `rest` times what it took. Of the last two turns the shorter
-        counts, and of the first, which also opened connections, at most `FIRST`: the rest is not the brokers' time."""
-        now = time.monotonic()
-        took = now - began
-        counts = min(took, FIRST if self._took is None else self._took)
-        self.due, self._took = max(began + EVERY, now + rest * counts), took

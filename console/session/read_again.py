@@ -15,7 +15,8 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.session.describe_again import READERS, SINGLY, Home, touched
-from console.session.snapshot_reader import Refused, read_quotas_of, read_scram
+from console.session.parts import read_whole
+from console.session.snapshot_reader import Refused, read_quotas_of
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -49,7 +50,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is Acl:
                 await session.read_acls()
             elif type_ is ScramUser:
-                await session.keep(read_scram(session.client))
+                await read_whole(session, Part.SCRAM)
             elif type_ is not Home:  # a topic that edits leave alone is not read
                 session.learn(await READERS[type_](session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,21 +12,18 @@ from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
 from console.model.nodes import is_broker
-from console.model.parts import Part
+from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.group_reads import held_offsets
+from console.session.parts import read_whole
 from console.session.snapshot_reader import (
     read_acls_of,
-    read_features,
     read_group_positions,
     read_log_ranges,
     read_offsets_at,
     read_quotas_of,
-    read_reassignments,
     read_replica_logs,
-    read_scram,
-    read_tokens,
     read_transactions,
 )
 
@@ -99,21 +96,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
-    readers: dict[str, Callable[[], Awaitable[None]]] = {
-        Part.CLUSTER: session.read_cluster,
-        Part.QUORUM: session.read_quorum,
-        Part.VERSIONS: session.read_versions,
-        Part.TOPICS: session.read_topics,
-        Part.QUOTAS: session.read_quotas,
-        Part.ACLS: session.read_acls,
-        Part.SCRAM: lambda: session.keep(read_scram(session.client)),
-        Part.TOKENS: lambda: session.keep(read_tokens(session.client)),
-        Part.GROUPS: session.read_groups,
-        Part.LOG_DIRS: session.read_log_dirs,
-        Part.REASSIGNMENTS: lambda: session.keep(read_reassignments(session.client)),
-        Part.FEATURES: lambda: session.keep(read_features(session.client)),
-    }
-    first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
+    first = [read_whole(session, part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and Part.ACLS not in parts:
@@ -214,10 +197,8 @@ async def read_everything(session: Session) -> Snapshot:
     """
     # Alone and first: if it is the wrong cluster, nothing else of it is read.
     await session.read_cluster()
-    moves = session.keep(read_reassignments(session.client))
-    await asyncio.gather(
-        session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls(), moves
-    )
+    parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    await asyncio.gather(*(read_whole(session, part) for part in parts))
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

@@ -77,8 +77,9 @@ class Turns:
     def __enter__(self) -> None:
         self.begin(time.monotonic())
 
-    def __exit__(self, *_: object) -> None:
-        self.end(time.monotonic())
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if failed is None or not self.pace.from_begin:
+            self.end(time.monotonic())
 
 
 class Scheduled(NamedTuple):

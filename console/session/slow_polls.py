@@ -144,7 +144,7 @@ class SlowPolls:
             self._without_tokens = isinstance(error, BrokerError)
         else:
             at = self._session.clock.now()
-            self._session.learn(lambda snapshot: with_part(snapshot, Part.TOKENS, found, at))
+            self._session.learn(lambda snapshot: with_part(Part.TOKENS, snapshot, found, at))
 
     async def _read_authors(self) -> None:
         """Search the journal for who changed the settings and ACLs that were read again."""

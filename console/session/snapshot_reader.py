@@ -223,7 +223,7 @@ class SnapshotReader:
         from console.admin import cluster
 
         versions = await self.client.run(cluster.describe_versions)
-        self._learn(refresh.with_part(self.snapshot, Part.VERSIONS, versions, self.clock.now()))
+        self._learn(refresh.with_part(Part.VERSIONS, self.snapshot, versions, self.clock.now()))
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read topics: their partitions, leaders and replicas.
@@ -556,36 +556,23 @@ async def read_quotas_of(client: Client, filters: Sequence[QuotaFilter]) -> Lear
     )
 
 
-async def read_features(client: Client) -> Learned:
-    """Read the finalized features, and what each node supports.
+async def read_listed(
+    client: Client,
+    part: Part,
+    describe: Callable[..., Awaitable[T]],
+    enter: Callable[[Snapshot, T, datetime], Snapshot],
+) -> Learned:
+    """Read a part that one operation describes as a whole.
 
-    Raises:
-        AdminError: the cluster is lost, or the brokers refuse it.
+    Args:
+        part: whose failure it is if the brokers refuse it.
+        describe: the operation.
+        enter: puts the answer into a snapshot, as of a time.
     """
-    from console.admin.features import describe_features
-
-    features = await client.run(describe_features)
-    return lambda known, at: refresh.with_part(known, Part.FEATURES, features, at)
-
-
-async def read_scram(client: Client) -> Learned:
-    """Read all SCRAM users, without their secrets."""
-    from console.admin.scram import describe_scram
-
-    listed, failures = await _read(client.run(describe_scram))
-    if listed is None:
-        return lambda known, _at: refresh.with_failures(known, Part.SCRAM, failures)
-    return lambda known, at: refresh.with_scram(known, listed, at)
-
-
-async def read_tokens(client: Client) -> Learned:
-    """Read the delegation tokens that may be seen, without what proves them."""
-    from console.admin.tokens import describe_tokens
-
-    found, failures = await _read(client.run(describe_tokens))
+    found, failures = await _read(client.run(describe))
     if found is None:
-        return lambda known, _at: refresh.with_failures(known, Part.TOKENS, failures)
-    return lambda known, at: refresh.with_part(known, Part.TOKENS, found, at)
+        return lambda known, _at: refresh.with_failures(known, part, failures)
+    return lambda known, at: enter(known, found, at)
 
 
 async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
@@ -711,16 +698,6 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     return lambda known, at: refresh.with_failures(
         refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
     )
-
-
-async def read_reassignments(client: Client) -> Learned:
-    """Read the partitions that are being reassigned."""
-    from console.admin import partitions
-
-    moves, failures = await _read(client.run(partitions.list_reassignments))
-    if moves is None:
-        return lambda known, _at: refresh.with_failures(known, Part.REASSIGNMENTS, failures)
-    return lambda known, at: refresh.with_part(known, Part.REASSIGNMENTS, moves, at)
 
 
 async def _record_times(

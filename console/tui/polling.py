@@ -14,8 +14,9 @@ from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.present.columns import clock
 from console.session.kept_record import return_large_blocks
+from console.session.scheduler import Pace, Turns
 from console.tui.places import Place
-from console.tui.reading import Pace, Reading, StatusMessage, start
+from console.tui.reading import Reading, StatusMessage, start
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -124,7 +125,7 @@ class Polling:
         self._reading, self._session = reading, reading.session
         self._view = view
         self._post = post
-        self._versions = Pace(VERSIONS_EVERY)
+        self._versions = Turns(Pace(VERSIONS_EVERY))
         self._lost_since_asked = False
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
@@ -244,7 +245,7 @@ class Polling:
                 self._reached()  # what is read beside may wait for a broker that hangs
         else:
             await view.read()
-        if self._reading.vitals.due():
+        if self._reading.vitals.is_due():
             with self._reading.vitals:
                 await asyncio.gather(session.read_cluster(), session.read_quorum(), self._read_versions())
                 if not self._reading.at_controllers:
@@ -254,7 +255,7 @@ class Polling:
         known, cluster = self._session.snapshot.versions.keys(), self._session.snapshot.cluster
         if self._silent:
             return  # who does not answer would be waited for
-        if self._versions.due() or known != {node.id for node in cluster.brokers or cluster.controllers}:
+        if self._versions.is_due() or known != {node.id for node in cluster.brokers or cluster.controllers}:
             with self._versions:
                 await self._session.read_versions()
 
@@ -273,13 +274,13 @@ class Polling:
 
         self._slow_rests = False
         reading = self._reading
-        pace = Pace(reading.refresh * self._view().MORE_EVERY)
+        turns = Turns(Pace(reading.refresh * self._view().MORE_EVERY))
         while True:
             await asyncio.sleep(0.5)
-            if reading.live.paused or reading.lost or reading.held or not pace.due() or not self._view().known():
+            if reading.live.paused or reading.lost or reading.held or not turns.is_due() or not self._view().known():
                 continue  # of what is not known yet, nothing more can be read
             try:
-                with pace:
+                with turns:
                     await self._view().read_more()
             except AdminError as error:
                 log.info("background read: %s", error.failure)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +19,7 @@ from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.columns import clock
 from console.present.text import clean
+from console.session.scheduler import Pace, Turns
 from console.session.snapshot_reader import SessionEvent
 
 if TYPE_CHECKING:
@@ -194,34 +194,6 @@ class Live:
             return
 
 
-class Pace:
-    """Limits how often a costly read is repeated: not before `every` seconds, nor before `rest` times its duration.
-
-    A read that is repeated runs in a ``with`` block of it, which measures the duration.
-    """
-
-    def __init__(self, every: float, rest: float = REST) -> None:
-        self._every = every
-        self._rest = rest
-        self._next = 0.0
-        self._began = 0.0
-
-    def due(self) -> bool:
-        """Return whether it may be read now."""
-        return time.monotonic() >= self._next
-
-    def hurry(self) -> None:
-        """Make it due now: the operator asked."""
-        self._next = 0.0
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        now = time.monotonic()
-        self._next = now + max(self._every, self._rest * (now - self._began))
-
-
 class SessionChanged(Message):
     """The session knows more, or the plan is another."""
 
@@ -282,10 +254,10 @@ class Reading:
         self.live = Live(refresh)
         self.lost = False
         self.held = False
-        self.vitals = Pace(VITALS_EVERY)
+        self.vitals = Turns(Pace(VITALS_EVERY))
         # A little less than a tick: a tick that comes early must not skip the read until the next one.
-        self._topics = Pace(refresh * 0.9, WHOLE_REST)
-        self._acls = Pace(refresh * 0.9, WHOLE_REST)
+        self._topics = Turns(Pace(refresh * 0.9, WHOLE_REST))
+        self._acls = Turns(Pace(refresh * 0.9, WHOLE_REST))
 
     def is_late(self, at: datetime) -> bool:
         """Return whether what was read at this time (UTC) should have been read again by now."""
@@ -305,8 +277,8 @@ class Reading:
 
     def now(self) -> None:
         """Read everything that is visible at once, however recently it was read."""
-        for pace in (self.vitals, self._topics, self._acls):
-            pace.hurry()
+        for turns in (self.vitals, self._topics, self._acls):
+            turns.hurry()
         self.live.now()
 
     @property
@@ -316,7 +288,7 @@ class Reading:
 
     async def all_topics(self) -> bool:
         """Read the metadata of all topics if that is due. Return whether it was."""
-        if not self._topics.due():
+        if not self._topics.is_due():
             return False
         with self._topics:
             await self.session.read_topics()
@@ -324,7 +296,7 @@ class Reading:
 
     async def all_acls(self) -> None:
         """Read all ACLs if that is due: DescribeAcls has no pages."""
-        if self._acls.due():
+        if self._acls.is_due():
             with self._acls:
                 await self.session.read_acls()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.parts import Part
+from console.session.scheduler import Pace, Turns
 from console.tui.reading import start
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REST = 10
-"""A diagnosis that took t seconds is followed by at least this many times t without one."""
+RESTS = Pace(every=0.0)
+"""Of diagnoses, which take the processor's time."""
 STEP = 1.0
 """Seconds between two checks of whether a sample of the half hour is due."""
 SETTLES = 3.0
@@ -85,7 +85,7 @@ class Watch:
         self.tour: Tour | None = None
         self.request_logs: Sequence[Path] = ()
         self._is_asked = False
-        self._next = 0.0
+        self._diagnoses = Turns(RESTS)
         self._first = asyncio.Event()
 
     def begin(self) -> None:
@@ -167,15 +167,21 @@ class Watch:
 
     async def _take(self, poll: Poll) -> None:
         """Diagnose what was seen, unless the last diagnosis was too recent."""
+        if self.lost is not None:
+            self.lost = None
+            self.reading.now()
+        if not self._diagnoses.is_due():
+            return
+        with self._diagnoses:
+            await self._diagnose(poll)
+        self._first.set()
+        self._show()
+
+    async def _diagnose(self, poll: Poll) -> None:
         from console.present.triage import cause_id, cause_rows
         from console.triage.diagnosis import diagnose
         from console.triage.observations import after, begin
 
-        if self.lost is not None:
-            self.lost = None
-            self.reading.now()
-        if (now := time.monotonic()) < self._next:
-            return
         known = self.observations
         observations = await (
             asyncio.to_thread(begin, poll) if known is None else asyncio.to_thread(after, known, poll)
@@ -188,9 +194,6 @@ class Watch:
         elif any(until <= poll.at for until in self.muted.values()):
             self.muted = {cause: until for cause, until in self.muted.items() if until > poll.at}
         self.observations = observations
-        self._next = time.monotonic() + REST * (time.monotonic() - now)
-        self._first.set()
-        self._show()
 
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:

@@ -25,6 +25,7 @@ from console.model.changes import (
 from console.model.cluster import Broker, NodeFeatures
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG
 from console.model.config import CLUSTER_DEFAULT, broker_resource
+from console.model.parts import Part
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.reconcile import ApplyOptions, ApplyReport
@@ -34,9 +35,9 @@ from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
+from console.session.parts import read_whole
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
-from console.session.snapshot_reader import read_features
 from tests.support.applied import apply_plan
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
@@ -95,7 +96,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
     began = LEVEL[nodes.version]
     raised = {KAFKA_4_3: 29, KAFKA_3_9: 21}[nodes.version]
-    await session.keep(read_features(session.client))
+    await read_whole(session, Part.FEATURES)
     assert session.snapshot.features is not None
     assert [(node.id, node.failure) for node in session.snapshot.features.nodes] == [(n, None) for n in (1, 2, 3, 4)]
     (row,) = (row for row in feature_rows(session.snapshot) if row.name == METADATA)

@@ -40,6 +40,7 @@ from console.model.codes import (
     ScramMechanism,
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import (
@@ -60,8 +61,8 @@ from console.plan.edits import (
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.applying import check_plan
+from console.session.parts import read_whole
 from console.session.session import Session
-from console.session.snapshot_reader import read_reassignments, read_scram
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.applied import apply_plan
@@ -97,7 +98,7 @@ async def read(session: Session) -> None:
     await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
     await session.read_quotas()
     await session.read_acls()
-    await session.keep(read_scram(session.client))
+    await read_whole(session, Part.SCRAM)
 
 
 async def apply(session: Session, *edits: Edit) -> None:
@@ -119,7 +120,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
     await session.read_quorum()
     await session.read_groups()
     await session.read_log_dirs()
-    await session.keep(read_reassignments(session.client))
+    await read_whole(session, Part.REASSIGNMENTS)
     info = session.snapshot.cluster
     assert info is not None
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])

@@ -17,12 +17,13 @@ from console.files.wanted import by_levels, wanted_of
 from console.files.writing import yaml_text
 from console.model.changes import Status
 from console.model.config import CLUSTER_DEFAULT, broker_resource
+from console.model.parts import Part
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
 from console.session.journal_changes import stage_revert
+from console.session.parts import read_whole
 from console.session.reading import read_everything
 from console.session.session import Session
-from console.session.snapshot_reader import read_features
 from tests.support.applied import apply_plan
 from tests.support.staging import staged
 
@@ -172,7 +173,7 @@ async def test_an_export_marks_what_the_level_holds(session: Session, cluster: E
     await staged(session, f"feature set {ELR}=1")
     assert all(o.status is Status.APPLIED for r in (await applied(session)).results for o in r.outcomes)
     await read_everything(session)
-    await session.keep(read_features(session.client))
+    await read_whole(session, Part.FEATURES)
     text = yaml_text(wanted_of(session.snapshot), "x", notes=by_levels(session.snapshot))
     mark = f"    # while {ELR} is on it can't be taken away, and brokers have none of their own\n"
     assert f'{mark}    min.insync.replicas: "1"\n' in text

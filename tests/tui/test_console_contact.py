@@ -16,7 +16,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
 from console.model.failure import Failure
-from console.session import triage_polls
+from console.session import scheduler
 from console.tui import polling
 from console.tui.watch import Watch
 from tests.tui.console_app import Driven, cluster, driven, driven_on
@@ -152,7 +152,7 @@ async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monk
 
     class Hanging(ModelClient):
         async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-            by_triage = any(each.filename == triage_polls.__file__ for each in traceback.extract_stack())
+            by_triage = any(each.filename == scheduler.__file__ for each in traceback.extract_stack())
             if operation.__name__ == "describe_cluster" and not by_triage:
                 await asyncio.Event().wait()
             return await super().run(operation, *args, **options)

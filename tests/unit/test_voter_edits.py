@@ -46,7 +46,7 @@ def seen(
     quorum = Quorum(leader, 7, 100, voters, observers, endpoints)
     info = ClusterInfo("id", leader, (), controllers=tuple(Broker(each, "h", 1) for each in controllers))
     known = with_quorum(with_cluster(Snapshot(), info, AT), quorum, AT)
-    return with_part(known, Part.FEATURES, ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
+    return with_part(Part.FEATURES, known, ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
 
 
 THREE = (replica(101), replica(102), replica(103))

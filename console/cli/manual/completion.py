@@ -27,6 +27,7 @@ from argcomplete.lexers import split_line
 from console import event_loop
 from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
 from console.model.entity_types import ENTITY_TYPES, EntityType, Lister
+from console.model.parts import Part
 from console.present.text import is_harmless
 from console.terminal import drawn_on
 
@@ -175,7 +176,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
     from console.model.codes import GROUP
     from console.model.config import topic_resource
     from console.model.quota import CLIENT_ID, IP, USER
-    from console.session.snapshot_reader import read_scram
+    from console.session.parts import read_whole
 
     match kind:
         case EntityType(number=int(number)):
@@ -196,7 +197,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
             found = [part.name for entity in session.snapshot.quotas for part in entity.parts if part.type == type_]
             if kind is Kind.USER:
-                await session.keep(read_scram(session.client))
+                await read_whole(session, Part.SCRAM)
                 found += session.snapshot.scram
             return [name for name in found if name]
         case Kind.PRINCIPAL:

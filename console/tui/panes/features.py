@@ -43,9 +43,9 @@ class FeaturesView(BesideView[FeatureRow]):
 
     async def read(self) -> None:
         """Read the finalized levels, and what each node supports. Raises AdminError."""
-        from console.session.snapshot_reader import read_features
+        from console.session.parts import read_whole
 
-        await self.session.keep(read_features(self.session.client))
+        await read_whole(self.session, Part.FEATURES)
 
     def rows(self) -> list[FeatureRow]:
         """Return all features, and those that staged edits add."""

@@ -12,12 +12,13 @@ from console.present.find import READ, Hit, Hits, Known, find, unread
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.present.topics import unread_count
+from console.session.scheduler import Pace, Turns
 from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.view import TableView, View, bindings
 from console.tui.past import Journal
 from console.tui.places import Place, pane_named
-from console.tui.reading import Pace, start
+from console.tui.reading import start
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
 from widgets.line_view import LineView
@@ -52,7 +53,7 @@ class FindView(TableView[Hit]):
         self._rows: list[Hit] = []
         self._searched: tuple[object, ...] = ()
         self._ended = False
-        self._pace = Pace(AGAIN)
+        self._turns = Turns(Pace(AGAIN))
 
     @property
     def text(self) -> str:
@@ -64,7 +65,7 @@ class FindView(TableView[Hit]):
         """Discard the hits of another text."""
         super().begin()
         self._found, self._rows, self._searched, self._ended = (), [], (), False
-        self._pace.hurry()
+        self._turns.hurry()
 
     def known(self) -> bool:
         """Return whether there is a hit, or everything was searched."""
@@ -88,7 +89,7 @@ class FindView(TableView[Hit]):
         }
         if missing:
             await asyncio.gather(*(readers[part]() for part in missing))
-            self._pace.hurry()
+            self._turns.hurry()
             self._search()
 
     async def read_more(self) -> None:
@@ -105,12 +106,12 @@ class FindView(TableView[Hit]):
         known = Known(snapshot, self.plan, events, self.cluster.triage.verdict)
         made_of = (self.text, *(getattr(snapshot, part) for part in _PARTS), self.plan, events, known.verdict)
         is_same = bool(self._searched) and all(a is b for a, b in zip(made_of, self._searched, strict=True))
-        if is_same or not self._pace.due():
+        if is_same or not self._turns.is_due():
             return
         self._searched = made_of
 
         async def work() -> None:
-            with self._pace:
+            with self._turns:
                 await self._run(self.text, known)
 
         start(self, work, group="find", name="find", exclusive=True)

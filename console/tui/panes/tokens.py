@@ -46,9 +46,9 @@ class TokensView(BesideView[DelegationToken]):
 
     async def read(self) -> None:
         """Read the tokens; why they can't be seen is a failure of the snapshot."""
-        from console.session.snapshot_reader import read_tokens
+        from console.session.parts import read_whole
 
-        await self.session.keep(read_tokens(self.session.client))
+        await read_whole(self.session, Part.TOKENS)
 
     def rows(self) -> list[DelegationToken]:
         """Return the tokens, those that expire first."""

@@ -15,11 +15,11 @@ from console.present.columns import clock
 from console.present.names import plural
 from console.present.text import Line, clean, plain
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
+from console.session.scheduler import Pace, Turns
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
-from console.tui.reading import Pace
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
@@ -45,7 +45,7 @@ class TransactionsView(BesideView[TransactionRow]):
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
         super().__init__(cluster)
         self._editing, self._message = editing, message
-        self._whole = Pace(WHOLE_EVERY)
+        self._whole = Turns(Pace(WHOLE_EVERY))
         self._read_for: tuple[object, ...] = ()
         self._left_out = 0
 
@@ -74,7 +74,7 @@ class TransactionsView(BesideView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
-        if self._whole.due() or self._read_for != wanted:
+        if self._whole.is_due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))
             if wanted == (self.session, self.place.topic):
