@@ -523,14 +523,13 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
     from console.admin.errors import AdminError
     from console.session.operating import read_operations
     from console.session.owned_reading import read_owned
-    from console.session.parts import read_whole
     from console.session.reading import read_everything
 
     await read_everything(session)
     if logins:
-        await read_whole(session, Part.SCRAM)
+        await session.read_whole(Part.SCRAM)
     try:
-        await read_whole(session, Part.FEATURES)
+        await session.read_whole(Part.FEATURES)
     except AdminError as error:
         complain(f"could not be read: features: {error.failure}")
     owned = await read_owned(session.snapshot, session.context, partial(read_operations, session))

@@ -24,7 +24,7 @@ class About(NamedTuple):
 
 
 class Part(StrEnum):
-    """A part, by its name in `Snapshot.read_at`, in failures and in `SnapshotChanged`."""
+    """A part, by its name in `Snapshot.read_at` and in failures."""
 
     about: About
 

@@ -60,7 +60,6 @@ from console.pipeline.files import LakeBusy, new_run_id, this_process
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.redact import is_secret
-from console.session.parts import read_whole
 from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
 
@@ -374,7 +373,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     # One after the other: a broker answers a connection's requests in their order, and one may take very long.
     for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS):
         try:
-            await read_whole(session, part)
+            await session.read_whole(part)
         except (RequestTimedOut, Disconnected, BadAnswer) as error:
             failed[_PARTS.get(part, part), None] = error.failure
     unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
@@ -389,7 +388,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
-        await read_whole(session, Part.REASSIGNMENTS)
+        await session.read_whole(Part.REASSIGNMENTS)
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
     return observation(session.snapshot, datetime.now(UTC), failed)

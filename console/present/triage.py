@@ -336,4 +336,4 @@ def healthy_text(observations: Observations) -> str:
 def _unread_line(snapshot: Snapshot, part: str) -> str:
     """Return a line on a part that could not be read: ``unknown topics: …``, with why."""
     why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
-    return f"unknown {part_names((part,))}: {clean(why, 300)}"
+    return f"unknown {part_names((part,)).removeprefix('the ')}: {clean(why, 300)}"

@@ -19,7 +19,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
-from console.session.parts import FOR_EVENTS, FOR_SCREEN, read_whole
+from console.session.parts import FOR_EVENTS, FOR_SCREEN
 from console.session.scheduler import Pace, Scheduled, Scheduler
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class EventReads(Scheduler):
         for part, every in self._every.items():
             if at_controllers and not (part.about.at_controllers and part.about.is_watched):
                 continue  # controllers know nothing else that changes
-            read = own.get(part) or partial(read_whole, self._session, part)
+            read = own.get(part) or partial(self._session.read_whole, part)
             if part is Part.CONFIGS:
                 every = STEP
                 yield Scheduled(BROKER_CONFIGS, Pace(STEP, longest_rest=LONGEST_REST), self._read_brokers)
@@ -113,7 +113,7 @@ class EventReads(Scheduler):
         """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
         login."""
         if Part.TOKENS in self._session.snapshot.read_at:
-            await read_whole(self._session, Part.TOKENS)
+            await self._session.read_whole(Part.TOKENS)
 
     async def _list(self) -> None:
         """List the groups and other resources with configs."""

@@ -46,7 +46,6 @@ from console.plan.stale_throttles import THROTTLES, owned_by_moves
 from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.names import target
 from console.present.text import clean
-from console.session.parts import read_whole
 from console.session.read_again import read_again
 
 if TYPE_CHECKING:
@@ -248,7 +247,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
     await read_again(session, [edit for edit in edits if not _is_gone(edit, session.snapshot)])
     owned: Mapping[ConfigPlace, str] = {}
     if any(edit.key in THROTTLES for edit in edits):
-        await read_whole(session, Part.REASSIGNMENTS)
+        await session.read_whole(Part.REASSIGNMENTS)
         owned = owned_by_moves(session.snapshot)
     wanted = []
     for edit, wish in edits.items():

@@ -27,7 +27,6 @@ from console.plan.risk_rules import (
 from console.plan.risks import risk_needs
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
-from console.session.parts import read_whole
 from console.session.session import RiskReading, Session
 from console.session.snapshot_reader import Client
 
@@ -52,7 +51,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         if needs.acls:
             first.append(session.read_acls())
         if needs.moves:
-            first.append(read_whole(session, Part.REASSIGNMENTS))
+            first.append(session.read_whole(Part.REASSIGNMENTS))
         await asyncio.gather(*first)
         topics = _topics(needs, edits, session.snapshot)
         await session.read_configs(_resources(needs, topics, session.snapshot))

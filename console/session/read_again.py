@@ -15,7 +15,6 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.session.describe_again import READERS, SINGLY, Home, touched
-from console.session.parts import read_whole
 from console.session.snapshot_reader import Refused, read_quotas_of
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is Acl:
                 await session.read_acls()
             elif type_ is ScramUser:
-                await read_whole(session, Part.SCRAM)
+                await session.read_whole(Part.SCRAM)
             elif type_ is not Home:  # a topic that edits leave alone is not read
                 session.learn(await READERS[type_](session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:

@@ -16,7 +16,6 @@ from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.group_reads import held_offsets
-from console.session.parts import read_whole
 from console.session.snapshot_reader import (
     read_acls_of,
     read_group_positions,
@@ -96,7 +95,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
-    first = [read_whole(session, part_named(part)) for part in sorted(parts)]
+    first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and Part.ACLS not in parts:
@@ -198,7 +197,7 @@ async def read_everything(session: Session) -> Snapshot:
     # Alone and first: if it is the wrong cluster, nothing else of it is read.
     await session.read_cluster()
     parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
-    await asyncio.gather(*(read_whole(session, part) for part in parts))
+    await asyncio.gather(*(session.read_whole(part) for part in parts))
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
@@ -173,6 +174,22 @@ class SnapshotReader:
             old, self.snapshot = self.snapshot, snapshot
             self.notify(SnapshotChanged(old, snapshot))
 
+    async def read_whole(self, part: Part) -> None:
+        """Read a part as a whole. Raises AdminError and Refused as the part's own reader does."""
+        if part in _LISTED:
+            await self.keep(_LISTED[part](self.client))
+            return
+        own: dict[Part, Callable[[], Awaitable[None]]] = {
+            Part.CLUSTER: self.read_cluster,
+            Part.QUORUM: self.read_quorum,
+            Part.TOPICS: self.read_topics,
+            Part.GROUPS: self.read_groups,
+            Part.QUOTAS: self.read_quotas,
+            Part.ACLS: self.read_acls,
+            Part.LOG_DIRS: self.read_log_dirs,
+        }
+        await own[part]()
+
     async def read_cluster(self) -> None:
         """Read the brokers, the controller and the cluster id.
 
@@ -196,7 +213,7 @@ class SnapshotReader:
             self._fail(Part.QUORUM, [(Part.QUORUM, await self._with_voters(error.failure))])
             if isinstance(error, Unsupported):
                 if Part.VERSIONS not in self.snapshot.read_at:
-                    await self.read_versions()  # they say whether ZooKeeper is in its place
+                    await self.read_whole(Part.VERSIONS)  # they say whether ZooKeeper is in its place
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()))
             # The brokers are there and refuse: what was known is out of date from now on. A lost answer says nothing.
             elif isinstance(error, BrokerError):
@@ -217,13 +234,6 @@ class SnapshotReader:
                 await self.read_configs(nodes, at_once=True)
         text = voters_text(known_voters(self.snapshot))
         return Failure(failure.name, f"{failure.message}; {text}", failure.remedy)
-
-    async def read_versions(self) -> None:
-        """Read the API versions of each broker; one that does not answer is missing."""
-        from console.admin import cluster
-
-        versions = await self.client.run(cluster.describe_versions)
-        self._learn(refresh.with_part(Part.VERSIONS, self.snapshot, versions, self.clock.now()))
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read topics: their partitions, leaders and replicas.
@@ -556,7 +566,7 @@ async def read_quotas_of(client: Client, filters: Sequence[QuotaFilter]) -> Lear
     )
 
 
-async def read_listed(
+async def _listed(
     client: Client,
     part: Part,
     describe: Callable[..., Awaitable[T]],
@@ -698,6 +708,52 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     return lambda known, at: refresh.with_failures(
         refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
     )
+
+
+def _moves(client: Client) -> Awaitable[Learned]:
+    from console.admin.partitions import list_reassignments
+
+    return _listed(client, Part.REASSIGNMENTS, list_reassignments, partial(refresh.with_part, Part.REASSIGNMENTS))
+
+
+def _scram(client: Client) -> Awaitable[Learned]:
+    """Read all SCRAM users, without their secrets."""
+    from console.admin.scram import describe_scram
+
+    return _listed(client, Part.SCRAM, describe_scram, refresh.with_scram)
+
+
+def _tokens(client: Client) -> Awaitable[Learned]:
+    """Read the delegation tokens that may be seen, without what proves them."""
+    from console.admin.tokens import describe_tokens
+
+    return _listed(client, Part.TOKENS, describe_tokens, partial(refresh.with_part, Part.TOKENS))
+
+
+async def _features(client: Client) -> Learned:
+    """Read the finalized features, and what each node supports. Raises AdminError also if the brokers refuse it."""
+    from console.admin.features import describe_features
+
+    found = await client.run(describe_features)
+    return lambda known, at: refresh.with_part(Part.FEATURES, known, found, at)
+
+
+async def _versions(client: Client) -> Learned:
+    """Read the API versions of each broker; one that does not answer is missing."""
+    from console.admin.cluster import describe_versions
+
+    found = await client.run(describe_versions)
+    return lambda known, at: refresh.with_part(Part.VERSIONS, known, found, at)
+
+
+_LISTED: Mapping[Part, Callable[[Client], Awaitable[Learned]]] = {
+    Part.VERSIONS: _versions,
+    Part.REASSIGNMENTS: _moves,
+    Part.SCRAM: _scram,
+    Part.TOKENS: _tokens,
+    Part.FEATURES: _features,
+}
+"""Parts that one operation describes, and with which nothing else is kept."""
 
 
 async def _record_times(

@@ -27,7 +27,7 @@ from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
-from console.session.parts import HOW, SHORT_SECONDS, read_whole, triage_pace
+from console.session.parts import PACES, SHORT_SECONDS, triage_pace
 from console.session.scheduler import Scheduled, Scheduler
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
@@ -89,15 +89,15 @@ class Poller(Scheduler):
             Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
             **self._slow.reads,
         }
-        for part, how in HOW.items():
-            if how.triage is None or (at_controllers and not part.about.at_controllers):
+        for part, paces in PACES.items():
+            if paces.triage is None or (at_controllers and not part.about.at_controllers):
                 continue
-            after = how.after
+            after = paces.after
             if at_controllers and not all(each.about.at_controllers for each in after):
                 after = (Part.CLUSTER,)
-            if part in own or how.read is not None:
-                read = own.get(part) or partial(read_whole, self._session, part)
-                yield Scheduled(part, triage_pace(how), read, after, how.within)
+            if part in own or part is not Part.REQUEST_LOGS:
+                read = own.get(part) or partial(self._session.read_whole, part)
+                yield Scheduled(part, triage_pace(paces), read, after, paces.within)
 
     async def __aenter__(self) -> Poller:
         return self
@@ -265,7 +265,7 @@ class Poller(Scheduler):
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then which operations work on them."""
-        await read_whole(self._session, Part.REASSIGNMENTS)
+        await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     async def _read_configs(self) -> None:

@@ -12,6 +12,7 @@ from textual.message import Message
 
 from console.log_file import INTERNAL
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.present.columns import clock
 from console.session.kept_record import return_large_blocks
 from console.session.scheduler import Pace, Turns
@@ -257,7 +258,7 @@ class Polling:
             return  # who does not answer would be waited for
         if self._versions.is_due() or known != {node.id for node in cluster.brokers or cluster.controllers}:
             with self._versions:
-                await self._session.read_versions()
+                await self._session.read_whole(Part.VERSIONS)
 
     @property
     def rests(self) -> bool:

@@ -35,7 +35,6 @@ from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
-from console.session.parts import read_whole
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
 from tests.support.applied import apply_plan
@@ -96,7 +95,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
     began = LEVEL[nodes.version]
     raised = {KAFKA_4_3: 29, KAFKA_3_9: 21}[nodes.version]
-    await read_whole(session, Part.FEATURES)
+    await session.read_whole(Part.FEATURES)
     assert session.snapshot.features is not None
     assert [(node.id, node.failure) for node in session.snapshot.features.nodes] == [(n, None) for n in (1, 2, 3, 4)]
     (row,) = (row for row in feature_rows(session.snapshot) if row.name == METADATA)

@@ -61,7 +61,6 @@ from console.plan.edits import (
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.applying import check_plan
-from console.session.parts import read_whole
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
@@ -98,7 +97,7 @@ async def read(session: Session) -> None:
     await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
     await session.read_quotas()
     await session.read_acls()
-    await read_whole(session, Part.SCRAM)
+    await session.read_whole(Part.SCRAM)
 
 
 async def apply(session: Session, *edits: Edit) -> None:
@@ -116,11 +115,11 @@ def value(session: Session, resource: ConfigResource, key: str) -> str | None:
 
 
 async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -> None:
-    await session.read_versions()
+    await session.read_whole(Part.VERSIONS)
     await session.read_quorum()
     await session.read_groups()
     await session.read_log_dirs()
-    await read_whole(session, Part.REASSIGNMENTS)
+    await session.read_whole(Part.REASSIGNMENTS)
     info = session.snapshot.cluster
     assert info is not None
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])

@@ -21,7 +21,6 @@ from console.model.parts import Part
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
 from console.session.journal_changes import stage_revert
-from console.session.parts import read_whole
 from console.session.reading import read_everything
 from console.session.session import Session
 from tests.support.applied import apply_plan
@@ -173,7 +172,7 @@ async def test_an_export_marks_what_the_level_holds(session: Session, cluster: E
     await staged(session, f"feature set {ELR}=1")
     assert all(o.status is Status.APPLIED for r in (await applied(session)).results for o in r.outcomes)
     await read_everything(session)
-    await read_whole(session, Part.FEATURES)
+    await session.read_whole(Part.FEATURES)
     text = yaml_text(wanted_of(session.snapshot), "x", notes=by_levels(session.snapshot))
     mark = f"    # while {ELR} is on it can't be taken away, and brokers have none of their own\n"
     assert f'{mark}    min.insync.replicas: "1"\n' in text

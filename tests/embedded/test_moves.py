@@ -18,7 +18,6 @@ from console.model.parts import Part
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.edits import CancelMove, MoveReplicas
-from console.session.parts import read_whole
 from console.triage.symptoms import Subject
 from tests.embedded.test_elections import ran, session_on
 from tests.support.applied import apply_plan
@@ -151,7 +150,7 @@ async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.Capt
         async with session_on(cluster) as session:
             await session.read_cluster()
             await session.read_topics()
-            await read_whole(session, Part.REASSIGNMENTS)
+            await session.read_whole(Part.REASSIGNMENTS)
             session.stage([CancelMove("orders", 0)])
             assert session.plan
             await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)

@@ -30,7 +30,7 @@ from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
 from console.session.event_reads import EventReads
-from console.session.parts import FOR_EVENTS, read_whole
+from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.session.slow_polls import SlowPolls
 from console.session.terminal_front import TerminalFront
@@ -88,7 +88,7 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
         assert (token.id, token.owner, token.renewers) == (made.id, "User:alice", ("User:bob",))
         assert token.max_time - token.issued == 3 * 86_400_000
         assert made.hmac.reveal() not in repr(report)
-        await read_whole(session, Part.TOKENS)
+        await session.read_whole(Part.TOKENS)
         assert session.snapshot.tokens[token.id].expires == token.expires
         assert made.hmac.reveal() not in repr(session.snapshot.tokens)
         assert outcome(await applied(session, f"token renew {token.id} for 1h")).status is Status.APPLIED
@@ -188,7 +188,7 @@ async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) 
         try:
             await told(session, lambda: {"scram", "acls", "quotas"} <= session.snapshot.read_at.keys())
             assert "tokens" not in session.snapshot.read_at
-            await read_whole(session, Part.TOKENS)
+            await session.read_whole(Part.TOKENS)
             before = session.snapshot
             cluster.state.tokens[token.id] = token
             await told(session, lambda: token.id in session.snapshot.tokens)

@@ -176,7 +176,6 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
     from console.model.codes import GROUP
     from console.model.config import topic_resource
     from console.model.quota import CLIENT_ID, IP, USER
-    from console.session.parts import read_whole
 
     match kind:
         case EntityType(number=int(number)):
@@ -197,7 +196,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
             found = [part.name for entity in session.snapshot.quotas for part in entity.parts if part.type == type_]
             if kind is Kind.USER:
-                await read_whole(session, Part.SCRAM)
+                await session.read_whole(Part.SCRAM)
                 found += session.snapshot.scram
             return [name for name in found if name]
         case Kind.PRINCIPAL:

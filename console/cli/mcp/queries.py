@@ -196,12 +196,11 @@ class Queries:
     async def moves(self) -> Answered:
         """Return the partitions that are moving between brokers now."""
         from console.present.moves import MOVES, running_rows
-        from console.session.parts import read_whole
 
         session = self.session()
         await session.read_cluster()
         self.pin(session.snapshot.cluster.cluster_id)
-        await read_whole(session, Part.REASSIGNMENTS)
+        await session.read_whole(Part.REASSIGNMENTS)
         await session.read_log_dirs()
         failures = [str(each.failure) for each in session.snapshot.failures if each.part == Part.REASSIGNMENTS]
         return Answered({"moves": [MOVES.data(each) for each in running_rows(session.snapshot, ())]}, tuple(failures))

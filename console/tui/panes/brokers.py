@@ -83,7 +83,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
 
     async def read_more(self) -> None:
         """Read versions. Disk use is read with the rates."""
-        await self.session.read_versions()
+        await self.session.read_whole(Part.VERSIONS)
 
     def rows(self) -> list[BrokerRow]:
         """Return the cluster default, then the brokers."""

@@ -43,9 +43,8 @@ class FeaturesView(BesideView[FeatureRow]):
 
     async def read(self) -> None:
         """Read the finalized levels, and what each node supports. Raises AdminError."""
-        from console.session.parts import read_whole
 
-        await read_whole(self.session, Part.FEATURES)
+        await self.session.read_whole(Part.FEATURES)
 
     def rows(self) -> list[FeatureRow]:
         """Return all features, and those that staged edits add."""

@@ -70,12 +70,11 @@ class MovesView(DetailsView[MoveRow]):
 
     async def read(self) -> None:
         """Read the journal and the moves; then the sizes of the copies and the throttles. Raises AdminError."""
-        from console.session.parts import read_whole
 
         session = self.session
         before = self._polled if self._polled is not None else self.snapshot
         await self._read_operations()
-        await read_whole(session, Part.REASSIGNMENTS)
+        await session.read_whole(Part.REASSIGNMENTS)
         moves = self.snapshot.reassignments
         if moves or self._copies_within():
             await session.read_log_dirs()

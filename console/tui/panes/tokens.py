@@ -46,9 +46,8 @@ class TokensView(BesideView[DelegationToken]):
 
     async def read(self) -> None:
         """Read the tokens; why they can't be seen is a failure of the snapshot."""
-        from console.session.parts import read_whole
 
-        await read_whole(self.session, Part.TOKENS)
+        await self.session.read_whole(Part.TOKENS)
 
     def rows(self) -> list[DelegationToken]:
         """Return the tokens, those that expire first."""

@@ -371,13 +371,12 @@ class PartitionsView(OwnLinesView[PartitionRow]):
 
     async def read_more(self) -> None:
         """Read moves and rates."""
-        from console.session.parts import read_whole
         from console.tui.panes.rates import read_rates
 
         if self.topic is not None:
             read_rates(self, [self.topic])
             await self.session.read_tiered(self.topic.name)
-        await read_whole(self.session, Part.REASSIGNMENTS)
+        await self.session.read_whole(Part.REASSIGNMENTS)
 
     def rows(self) -> list[PartitionRow]:
         """Return the partitions by number."""
