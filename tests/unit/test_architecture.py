@@ -15,6 +15,7 @@ PLACES = (
     ROOT / "console" / "language",
     ROOT / "console" / "tui",
     ROOT / "console" / "files",
+    ROOT / "console" / "plan",
 )
 """Where a path of a page may begin."""
 
