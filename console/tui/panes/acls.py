@@ -32,7 +32,6 @@ class AclsView(BesideView[AclRow]):
     """One row for each binding."""
 
     NAME = keymap.ACLS
-    PARTS = frozenset({Part.ACLS})
     NEEDS = Part.ACLS
     BINDINGS = bindings(keymap.ACLS)
     ROWS_ARE_PARTS = True

@@ -25,7 +25,6 @@ class FeaturesView(BesideView[FeatureRow]):
 
     NAME = keymap.FEATURES
     ENTER = "levels"
-    PARTS = frozenset({Part.FEATURES})
     NEEDS = Part.FEATURES
     MARKS = False
     BINDINGS = bindings(keymap.FEATURES)
@@ -40,11 +39,6 @@ class FeaturesView(BesideView[FeatureRow]):
     def inputs(self) -> tuple[object, ...]:
         """Return the features and the plan."""
         return self.snapshot.features, self.plan.staged
-
-    async def read(self) -> None:
-        """Read the finalized levels, and what each node supports. Raises AdminError."""
-
-        await self.session.read_whole(Part.FEATURES)
 
     def rows(self) -> list[FeatureRow]:
         """Return all features, and those that staged edits add."""

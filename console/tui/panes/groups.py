@@ -73,10 +73,6 @@ class GroupsView(BesideView[Group]):
         """Return the groups and their lag."""
         return self.snapshot.groups, self.snapshot.lags
 
-    async def read(self) -> None:
-        """Read names and states. Raises AdminError."""
-        await self.session.read_groups()
-
     async def read_more(self) -> None:
         """Read members and lag: of the groups on the screen each time, of `OTHERS_AT_ONCE` others in turn.
 

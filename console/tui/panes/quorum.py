@@ -21,7 +21,6 @@ class QuorumView(TableView[QuorumRow]):
     """A row for each voter and observer, the leader first."""
 
     NAME = keymap.QUORUM
-    PARTS = frozenset({Part.QUORUM})
     NEEDS = Part.QUORUM
     MARKS = False
     BINDINGS = bindings(keymap.QUORUM)
@@ -35,10 +34,6 @@ class QuorumView(TableView[QuorumRow]):
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum, and whether it has a leader."""
         return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.is_led)
-
-    async def read(self) -> None:
-        """Read the quorum. Raises AdminError."""
-        await self.session.read_quorum()
 
     def empty_text(self) -> str:
         """Return why there is no quorum."""

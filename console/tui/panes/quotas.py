@@ -205,7 +205,6 @@ class QuotasView(View):
     """The tree, and below it the effective quota."""
 
     NAME = keymap.QUOTAS
-    PARTS = frozenset({Part.QUOTAS})
     NEEDS = Part.QUOTAS
     ENTER = "open"
     BINDINGS = bindings(keymap.QUOTAS)

@@ -27,7 +27,6 @@ class TokensView(BesideView[DelegationToken]):
     """One row for each token that may be seen. Brokers are asked only while it is shown."""
 
     NAME = keymap.TOKENS
-    PARTS = frozenset({Part.TOKENS})
     NEEDS = Part.TOKENS
     ENTER = "all about it"
     CALM = "no token expires within an hour"
@@ -43,11 +42,6 @@ class TokensView(BesideView[DelegationToken]):
     def inputs(self) -> tuple[object, ...]:
         """Return the tokens and the plan."""
         return self.snapshot.tokens, self.plan.staged
-
-    async def read(self) -> None:
-        """Read the tokens; why they can't be seen is a failure of the snapshot."""
-
-        await self.session.read_whole(Part.TOKENS)
 
     def rows(self) -> list[DelegationToken]:
         """Return the tokens, those that expire first."""

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from console.model.parts import part_named
 from console.present.failures import nothing_text, unread
 from console.present.text import Cell, Line, clean
 from console.session.snapshot_reader import MANY
@@ -61,7 +62,7 @@ class View(Widget):
     NAME: ClassVar[str] = ""
     """Its name in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
-    """The parts of the snapshot whose failures concern it."""
+    """The parts of the snapshot whose failures concern it; empty: the one that it needs."""
     NEEDS: ClassVar[str] = ""
     """The part of the snapshot without which it has nothing to show."""
     ENTER: ClassVar[str] = ""
@@ -122,13 +123,16 @@ class View(Widget):
         """Discard the state of the entity shown before: its filter, marks, rows kept for painting."""
 
     async def read(self) -> None:
-        """Read from the brokers what this view shows. Called on every tick while the view is visible.
+        """Read from the brokers what this view shows: by default the part that it needs. Called on every tick while the
+        view is visible.
 
         Results go into the session's snapshot, which leads to `update`; nothing is drawn here.
 
         Raises:
             AdminError: no broker answered, or the request failed.
         """
+        if self.NEEDS:
+            await self.session.read_whole(part_named(self.NEEDS))
 
     async def read_more(self) -> None:
         """Read what the view shows but does not wait for, such as the overrides of all topics.
@@ -222,7 +226,7 @@ class View(Widget):
 
     def note(self) -> Line:
         """Return the text of the message line while there is no message: what could not be read."""
-        return unread(self.snapshot, self.PARTS, self.concerns)
+        return unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
         """Return whether a failure to read one of `PARTS` affects what this view shows."""
