@@ -230,7 +230,14 @@ def touched_by_new() -> dict[str, int]:
 
     A kind of edit is counted without its verb, and without a request of its own, which takes those of `OF_REQUEST`.
     """
-    from tests.support import throwaway_cause, throwaway_column, throwaway_kind, throwaway_type, throwaway_verb
+    from tests.support import (
+        throwaway_cause,
+        throwaway_column,
+        throwaway_kind,
+        throwaway_part,
+        throwaway_type,
+        throwaway_verb,
+    )
     from tests.support.walking import copy_of_product, touched
 
     def files(add: Callable[[Path], object]) -> int:
@@ -244,6 +251,7 @@ def touched_by_new() -> dict[str, int]:
         "type of resource": files(throwaway_type.add_to),
         "verb": max(files(partial(throwaway_verb.add_to, verb=verb)) for verb in throwaway_verb.MODULES),
         "column": max(files(partial(throwaway_column.add_to, noun=noun)) for noun in throwaway_column.COLUMNS),
+        "part of the snapshot": files(throwaway_part.add_to),
         "cause": files(throwaway_cause.add_to),
         "kind of edit": files(throwaway_kind.add_to) - others,
     }

@@ -18,7 +18,14 @@ import pytest
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
 from console.model.parts import Part
-from tests.support import throwaway_cause, throwaway_column, throwaway_kind, throwaway_type, throwaway_verb
+from tests.support import (
+    throwaway_cause,
+    throwaway_column,
+    throwaway_kind,
+    throwaway_part,
+    throwaway_type,
+    throwaway_verb,
+)
 from tests.support.part_literals import part_literals
 from tests.support.patience import PATIENCE
 from tests.support.walking import Said, copy_of_product, touched
@@ -30,6 +37,9 @@ MOST_MODULES = 8
 """That may name a type of resource: the table, its constant, and what is said of it alone."""
 MOST_OF_A_VERB = 2
 """Files that a new verb touches: its module and the registry."""
+MOST_OF_A_PART = 8
+"""That a new part touches which is read, listed and watched: its API, the table, its field, how it is read and how
+often, its columns, and what lists it."""
 MOST_OF_A_KIND = 3
 """Files that a new kind of edit touches beside its verb's, where a request of another kind carries it."""
 
@@ -297,6 +307,24 @@ def test_a_new_kind_of_edit_touches_few_files(tmp_path: Path) -> None:
 
 
 # -- parts of the snapshot ---------------------------------------------------------------------------------------------
+
+
+def test_a_new_part_touches_few_files(tmp_path: Path) -> None:
+    tree = copy_of_product(tmp_path)
+    throwaway_part.add_to(tree)
+    assert touched(tree) == sorted({*throwaway_part.MODULES, *(file for file, *_ in throwaway_part.INSERTED)})
+    assert len(touched(tree)) <= MOST_OF_A_PART
+    said = walked(tree, throwaway_part.__file__)
+    for step, words in {
+        "listed": ["Rack  Brokers", "none        3"],
+        "as JSON": ['"racks": [{"name": "none", "brokers": 3}]'],
+        "filtered": ["no racks match"],
+        "watched": ["watching for 3 s"],
+        "not read yet": ["racks (not read yet)"],
+        "completed": ["racks"],
+    }.items():
+        code, text = said[step]
+        assert (code, [each for each in words if each not in text]) == (0, []), (step, text)
 
 
 def test_parts_have_their_names_in_the_table_alone() -> None:
