@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console.model.snapshot import Snapshot
 from console.pipeline import delta_log
 from console.pipeline.files import DamagedLake, Filesystem, LakeError
 from console.pipeline.lake import Lake, NoLake
@@ -292,7 +293,9 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     shown = change_row(poll)
     assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", poll.new_value, True)
     assert "key=*" in "".join(text for text, _ in change_lines(poll)[0])
-    assert undo(poll) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
+    assert undo(poll, Snapshot()) == NoEdit(
+        "it was so when the cluster was first looked at: what was before that is not known"
+    )
     assert found == sorted(found, key=lambda row: row.place)
     assert len(timeline(opened, Wanted())) == len(rows)
     assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]
