@@ -6,6 +6,8 @@ import pytest
 
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
+from console.present.text import Line
+from console.tui.screens import Confirm
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
 
@@ -97,3 +99,18 @@ async def test_where_nothing_can_be_done_to_several_rows_none_is_marked(keys: tu
         await it.shows(shown)
         await it.press("space")
         assert not it.app.view.query_one("RowTable").marks  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("names", [(), (("the context's name", "test"),)])
+async def test_a_question_that_does_not_fit_says_how_much_is_left_out(names: tuple[tuple[str, str], ...]) -> None:
+    async with driven(size=(80, 24)) as it:
+        warnings: list[Line] = [[(f"warning {number}", "danger")] for number in range(1, 41)]
+        it.app.push_screen(Confirm("Delete 40 topics?", warnings, "deletes them", names))
+        await it.shows("Delete 40 topics?")
+        await it.shows("Type test, the context's name, and Enter." if names else "y deletes them")
+        shown = [line.split()[-1] for line in it.lines if line.strip().startswith("warning ")]
+        assert shown == [str(number) for number in range(1, len(shown) + 1)]
+        assert it.line("more").strip() == f"and {40 - len(shown)} more lines, which a taller terminal shows"
+        await it.pilot.resize_terminal(80, 60)
+        await it.shows("warning 40")
+        assert "more lines" not in it.text
