@@ -124,7 +124,7 @@ def _is_pattern(name: str) -> bool:
 def _refuse_regex(text: str) -> None:
     """Raise OptionsError for what is a regular expression by its looks, as kafka-topics takes them: as a pattern it
     would match other topics, or none."""
-    if not looks_like_regex(text):
+    if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
         return
     globs = globs_of(text)
     does = " ".join(f"--topic {shell_word(glob)}" for glob in globs)

@@ -237,13 +237,13 @@ def words_of(commands: Collection[str]) -> list[str]:
 
 # -- regular expressions, which Kafka's tools take for the names of topics ---------------------------------------------
 
-_OF_REGEX = re.compile(r"\.[*+]|[\^$|\\(){}+,]")
+_OF_REGEX = re.compile(r"\.[*+]|\]\+|^\^|\$$|\\.|[|()]")
 _ONE_NAME = re.compile(r"\^?((?:[A-Za-z0-9_-]|\\?\.(?![*+?{])|\.[*+])+)\$?")
 _IN_GLOB = {".*": "*", ".+": "?*", "\\.": "."}
 
 
 def looks_like_regex(text: str) -> bool:
-    """Return whether a name has what no topic's name has and no glob, or ``.*``."""
+    """Return whether a pattern is a regular expression by its looks; one of ``.*`` may be meant as a glob, too."""
     return _OF_REGEX.search(text) is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.model.config import topic_resource
-from console.plan.edits import SetConfig
+from console.plan.edits import DeleteTopic, SetConfig
 from console.present.text import Line
 from console.tui.screens import Confirm
 from tests.tui.console_app import Driven, cluster, driven
@@ -60,6 +60,22 @@ async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
         await it.command(SET)
         assert staged(it) == ["orders", "payments"]
         await it.shows("not for audit: marked, but not shown")
+
+
+async def test_a_deletion_of_all_that_is_marked_spares_kafkas_own() -> None:
+    """As a pattern does: remote storage's topic is none that brokers call internal, and so is shown and marked."""
+    made = cluster()
+    made.topics |= {"__remote_log_metadata": 1, "__consumer_offsets": 1}
+    async with driven(ModelClient(made, internal={"__consumer_offsets"}), size=(160, 24)) as it:
+        await it.press("i")
+        await it.shows("__consumer_offsets")
+        await it.press("asterisk", "D")
+        await it.shows("staged: 3 edits; not __consumer_offsets, __remote_log_metadata: Kafka's own")
+        assert deleted(it) == ["audit", "orders", "payments"]
+
+
+def deleted(it: Driven) -> list[str]:
+    return sorted(s.edit.name for s in it.app.session.plan.staged if isinstance(s.edit, DeleteTopic))
 
 
 async def test_unset_in_configs_leaves_hidden_keys_alone() -> None:
