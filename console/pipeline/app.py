@@ -31,7 +31,7 @@ from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 from console.pipeline.clocks import check_clocks
 from console.pipeline.delta_log import reading
-from console.pipeline.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
+from console.pipeline.files import Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
 from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import Inputs, UnreadableInput, owned
 from console.pipeline.lake import Lake
@@ -540,7 +540,9 @@ def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
     try:
         from console.pipeline.s3 import S3Files, S3Keys
     except ImportError:
-        raise LakeError(f"{where} needs obstore beside the driver, which is not installed: {PACKAGE}") from None
+        raise LakeError(
+            f"{where} needs obstore beside the driver, which is not installed: pip install obstore"
+        ) from None
     bucket = urlsplit(where).netloc
     conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
 

