@@ -34,7 +34,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.snapshot import Snapshot
-from console.pipeline.collect import observation
+from console.pipeline.collect import Observation, Resource, State, changed_rows, observation, poll_context
 from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.plan.stale_throttles import ADDED, LISTS, LOG_DIRS_RATE, RATES, owned_by_moves, stale_throttles
 from console.session.lake_staging import Wish, Wished, stage_wishes
@@ -100,13 +100,28 @@ def test_a_state_is_the_same_before_and_during_moves(moves: tuple[Reassignment, 
         place for place in owned if place[0] in {topic_resource(move.topic) for move in moves}
     } | {place for place in owned if place[0].name in ("1", "2")}
     assert stale_throttles(during) == ()
-    # The lake's polls, from which policies judge, have the same count.
-    counts = [
-        {entity[1]: value.value for entity, values in observation(each, AT, {}).state.items() for value in values
-         if value.attr == ":replication"}
-        for each in (before, during)
-    ]  # fmt: skip
-    assert counts[0] == counts[1]
+    # The lake's polls, from which policies judge, see none of it.
+    _, polled = changed_rows({}, observation(before, AT, {}))
+    assert changed_rows(polled, observation(during, AT, {})) == ([], polled)
+
+
+@given(MOVES.filter(bool), st.booleans())
+def test_polls_keep_a_throttle_as_it_was_before_a_move(moves: tuple[Reassignment, ...], read: bool) -> None:
+    """One that was left behind stays, whatever a move makes of it meanwhile, and is seen as it is afterwards. So it is
+    while the moves can't be read."""
+
+    def with_rate(rate: str) -> Snapshot:
+        made = _cluster(TOPICS, (), "")
+        return replace(made, configs=made.configs | {broker_resource(1): _set(broker_resource(1), {RATES[0]: rate})})
+
+    during = _cluster(TOPICS, moves, "1000")
+    known: State = {}
+    seen = []
+    for each in (with_rate("7"), during if read else replace(during, read_at={}), with_rate("8")):
+        _, known = changed_rows(known, observation(each, AT, {}))
+        values = known[Resource("broker", "1")]
+        seen.append({value.attr: value.value for value in values if "throttled" in value.attr})
+    assert seen == [{RATES[0]: "7"}, {RATES[0]: "7"}, {RATES[0]: "8"}]
 
 
 def test_each_is_named_with_its_move() -> None:
@@ -227,6 +242,25 @@ def test_a_move_keeps_what_the_context_means(
     assert text.count(RATES[0]) == 1
     assert RATES[1] not in text
     assert LOG_DIRS_RATE not in text
+
+
+def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster) -> None:
+    """Nor does it take one of copies between log directories for one that is used, where none copies."""
+    context = Context("here", "test", settings_of(cluster), journal=False)
+
+    def poll() -> Observation:
+        seen = asyncio.run(poll_context(context)).seen
+        assert isinstance(seen, Observation), seen
+        return seen
+
+    known: State = {}
+    _, known = changed_rows(known, poll())
+    cluster.call(_move)
+    cluster.call(lambda one: one.state.alter_config(broker_resource(2), {LOG_DIRS_RATE: "5"}))
+    rows, known = changed_rows(known, poll())
+    assert {row.entity_key for row in rows if row.kind == "state"} == {"2"}
+    assert [row.attr for row in rows if row.attr is not None and "thrott" in row.attr] == []
+    assert LOG_DIRS_RATE in {row.attr for row in rows}
 
 
 def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
