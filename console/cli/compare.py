@@ -118,7 +118,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     from console.admin.errors import AdminError
     from console.files.wanted import PARTS, owned_lines, wanted_of
     from console.session.operating import read_operations
-    from console.session.own_throttles import read_owned
+    from console.session.owned_reading import read_owned
     from console.session.reading import read_everything
     from console.session.session import Session
     from console.session.snapshot_reader import Refused

@@ -211,7 +211,7 @@ def tell_difference(
     from console.plan.plan import marked
     from console.session.applying import check_plan
     from console.session.operating import read_operations
-    from console.session.own_throttles import read_owned
+    from console.session.owned_reading import read_owned
     from console.session.plan_facts import read_for_risks
     from console.session.reading import read_everything
     from console.session.retention_reading import read_deletions
@@ -316,7 +316,7 @@ def run_apply(options: argparse.Namespace) -> int:
     from console.files.staging import file_edits, staging_of
     from console.plan.plan import marked
     from console.session.operating import read_operations
-    from console.session.own_throttles import read_owned
+    from console.session.owned_reading import read_owned
     from console.session.read_again import read_again
     from console.session.reading import read_everything
 
@@ -521,7 +521,7 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
     snapshot's failures, but features, which are printed."""
     from console.admin.errors import AdminError
     from console.session.operating import read_operations
-    from console.session.own_throttles import read_owned
+    from console.session.owned_reading import read_owned
     from console.session.reading import read_everything
     from console.session.snapshot_reader import read_features, read_scram
 

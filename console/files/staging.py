@@ -98,7 +98,7 @@ def file_edits(
     Args:
         snapshot: in which `wanted.PARTS` were read.
         prune: what may be removed where the wanted state does not list it.
-        owned: what belongs to running moves, from `session.own_throttles.read_owned`: it is left as it is.
+        owned: what belongs to running moves, from `session.owned_reading.read_owned`: it is left as it is.
 
     Returns:
         Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse

@@ -103,7 +103,7 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[ConfigPlace, str] | None = None
     itself. What belongs to running moves is no part of it.
 
     Args:
-        owned: what does, from `session.own_throttles.read_owned`.
+        owned: what does, from `session.owned_reading.read_owned`.
     """
     owned = owned or {}
     known = _Overrides(owned)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.admin.client import AdminClient
+from console.collecting.collect import Observation, Resource, State, changed_rows, observation, poll_context
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
@@ -34,7 +35,6 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.snapshot import Snapshot
-from console.pipeline.collect import Observation, Resource, State, changed_rows, observation, poll_context
 from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.plan.stale_throttles import ADDED, LISTS, LOG_DIRS_RATE, RATES, owned_by_moves, stale_throttles
 from console.session.lake_staging import Wish, Wished, stage_wishes
