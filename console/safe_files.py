@@ -220,7 +220,7 @@ def _may_be_written(path: Path, found: os.stat_result) -> bool:
     if stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX:
         return False
     if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
-        return False  # nothing can be read from it, whoever writes
+        return False  # it stays empty, whatever is written
     return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(path, found.st_gid)))
 
 
