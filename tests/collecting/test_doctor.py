@@ -97,7 +97,7 @@ def test_what_is_missing_or_of_another_pair_is_said(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(doctor, "version", version)
     seen = found(dict(os.environ))
-    assert (seen["pyarrow"].health, seen["pyarrow"].remedy) == (Health.BAD, doctor.INSTALL)
+    assert (seen["pyarrow"].health, seen["pyarrow"].remedy) == (Health.BAD, how_to_add("lake"))
     assert seen["pyspark"].health is Health.NOTE
     assert "4.2.0" in seen["pyspark"].remedy
 
