@@ -189,14 +189,15 @@ class Poller(Scheduler):
             from console.admin.link_errors import WAITS_FOR_CONTROLLER
 
             remedy = WAITS_FOR_CONTROLLER
+        failure = self.problems[part.name] = Failure("TIMED_OUT", text, remedy)
         if part.name == Part.CLUSTER:
             from console.admin import cluster
 
             if part.name not in self._read:
                 self._lost = RequestTimedOut(self._no_brokers())
-            # What is asked on a connection waits for what was asked there before.
+            # What is asked on a connection waits for what was asked there before. The poll need not wait for that.
             await self._session.client.run(cluster.reconnect)
-        return Failure("TIMED_OUT", text, remedy)
+        return failure
 
     async def _succeeded(self, part: Scheduled) -> None:
         if part.name == Part.CLUSTER:
