@@ -164,7 +164,7 @@ def stopping(spark: SparkSession) -> Iterator[None]:
 
 SECONDS_LATER = 0.02
 BEGINS_JAVA = "begin_java"
-"""The function that begins Java: an interrupt inside of it would leave a process that nobody knows."""
+"""The function that begins Java: an interrupt inside of it would leave a process without an owner."""
 _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
 """Names of functions that Python or py4j calls when something is collected; and the one that begins Java."""
 
