@@ -28,14 +28,14 @@ _SHARED = "DATABRICKS_RUNTIME_VERSION"
 
 # -- settings --------------------------------------------------------------------------------------------------------
 
-_SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
+SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
 """Options with such names are shown as stars in Spark's logs, pages and explanations."""
 
 EVERYWHERE = {
     "spark.app.name": "kac lake",
     "spark.sql.session.timeZone": "UTC",
-    "spark.redaction.regex": _SECRETS,
-    "spark.sql.redaction.options.regex": _SECRETS,
+    "spark.redaction.regex": SECRETS,
+    "spark.sql.redaction.options.regex": SECRETS,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
