@@ -112,7 +112,6 @@ def lake_session(
     groups: Collection[Group] = (Group.DELTA,),
     settings: Mapping[str, str] = MappingProxyType({}),
     conf: Mapping[str, str] = MappingProxyType({}),
-    meanwhile: Callable[[], object] = lambda: None,
     is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
@@ -123,7 +122,6 @@ def lake_session(
         groups: what jars are needed for: `groups_of` says it of a lake.
         settings: those of the lake, in Spark's words; secrets may be among them.
         conf: the operator's, over those of Spark's own file; kac's own are in neither (`operator_settings`).
-        meanwhile: called while Java starts, to import what is needed next.
         is_whole: the session does all that an update does: a class archive for later ones may be made of its classes.
         say: gets a line when jars are fetched, and when Spark starts.
 
@@ -147,7 +145,7 @@ def lake_session(
         start = log.tell()
         try:
             told = {**own, **given, **settings}
-            with session(told, java=java.program, jars=jars, options=options, log=log, meanwhile=meanwhile) as spark:
+            with session(told, java=java.program, jars=jars, options=options, log=log) as spark:
                 if not here:
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
