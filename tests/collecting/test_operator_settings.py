@@ -102,19 +102,21 @@ def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path, monkeyp
     events.mkdir()
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.eventLog.enabled true\nspark.eventLog.dir {events.as_uri()}\nspark.driver.memory 900m\n"
-        f"spark.hadoop.of.file {SECRET}\nspark.sql.shuffle.partitions 7\nspark.ui.port 0\n"
+        "spark.eventLog.rolling.enabled false\nspark.eventLog.compress false\n"
+        f"spark.hadoop.secret.of.file {SECRET}\nspark.sql.shuffle.partitions 7\nspark.ui.port 0\n"
     )
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     conf = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "3"}
     with lake_session(os.environ, master="local[1]", conf=conf) as spark:
         context = spark.sparkContext
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
-        assert context._jsc.hadoopConfiguration().get("of.file") == SECRET
+        assert context._jsc.hadoopConfiguration().get("secret.of.file") == SECRET
         assert context._jvm.java.lang.Runtime.getRuntime().maxMemory() < 1000 << 20
         assert context.uiWebUrl is not None
         assert context.uiWebUrl.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(f"{context.uiWebUrl}/jobs/", timeout=60) as page:
             assert page.status == 200
         assert spark.range(10).repartition(3).count() == 10
-    (log,) = (path for path in events.rglob("*") if path.is_file() and "local-" in path.name)
+    (log,) = events.glob("local-*")
     assert '"SparkListenerJobEnd"' in log.read_text()
+    assert SECRET not in log.read_text()
