@@ -28,7 +28,8 @@ def setting_of(text: str) -> tuple[str, str]:
     """Return the name and the value of a ``--conf``.
 
     Raises:
-        ValueError: it is none, kac sets it, or it may not stand in a command line; the text has no value.
+        ValueError: the text has no name and value, kac sets it, or a command line may not have it; the message never has
+            the value.
     """
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"spark\.[\w.-]+", name, re.ASCII):
