@@ -28,8 +28,8 @@ def setting_of(text: str) -> tuple[str, str]:
     """Return the name and the value of a ``--conf``.
 
     Raises:
-        ValueError: the text has no name and value, kac sets it, or a command line may not have it; the message never has
-            the value.
+        ValueError: the text has no name and value, kac sets it, or a command line may not have it; the message does not
+            have the value.
     """
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"spark\.[\w.-]+", name, re.ASCII):
