@@ -9,7 +9,7 @@ from pathlib import Path
 
 MARK = "KAC_TEST_OF"
 """A variable that kac hands on to each process that it starts."""
-_SECONDS = 0.05
+_SECONDS = 0.2
 
 
 class Seen:
