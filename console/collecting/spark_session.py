@@ -28,6 +28,7 @@ from console.collecting.java import (
     start_options,
 )
 from console.collecting.operator_settings import settings_of_file
+from console.extras import how_to_add
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder
 
@@ -99,7 +100,7 @@ def ready(
         NoSpark: what is missing, and what to do.
     """
     if find_spec("pyspark") is None:
-        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+        raise NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
     java = find_java(environ)
     return java, spark_jars(environ, groups, java.program, say)
 
