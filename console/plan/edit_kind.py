@@ -21,7 +21,6 @@ from console.plan.risk_rules import RiskRule
 from console.plan.staged import Described, Draft, Staged, Verdict, Was
 
 E = TypeVar("E", bound=Edit)
-Json = dict[str, Any]
 
 
 class Reversal(NamedTuple):
@@ -78,8 +77,8 @@ def _no_obstacle(_edit: Edit, _now: Was) -> str:
     return ""
 
 
-def _no_secret(_edit: Edit) -> bool:
-    return False
+def _as_is(state: Any) -> Any:
+    return state
 
 
 def _nothing_implied(_edit: Edit) -> tuple[Edit, ...]:
@@ -140,23 +139,14 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
         inheritance: what config resources inherit in that snapshot.
     """
 
-    # -- identity and JSON form: plan files and journals keep it, so that a form never changes its meaning -------------
+    # -- identity, and the state in files ------------------------------------------------------------------------------
 
     edit: type[E]
     """The class; no two kinds have the same."""
     verb: str
     """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
-    form: str
-    """The field of the JSON form that names the target; unique together with the verb, or `json_verb`."""
-    to_json: Callable[[Any, bool], Json]
-    """(edit, hide) -> the JSON form without ``op``: the fields that name the target, and what is done in a field
-    ``value`` (some old kinds have other names). With hide a value that must not be written is left out."""
-    from_json: Callable[[Json], E]
-    """(form) -> the edit again; a secret comes back empty. Raises KeyError, TypeError and ValueError."""
-    state_json: Callable[[Any], Any]
-    """(state) -> its JSON form, never null: that is the form of None."""
-    state_of: Callable[[Any], Was]
-    """(form) -> the state again, as far as it was written. Raises KeyError, TypeError and ValueError."""
+    state: type
+    """What plan files and journals keep as the state of its target: the state itself, or what `kept` makes of it."""
 
     # -- staging -------------------------------------------------------------------------------------------------------
 
@@ -191,12 +181,10 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
 
     # -- parts with a default ------------------------------------------------------------------------------------------
 
-    json_verb: str = ""
-    """The verb of the JSON form where it is another one."""
-    holds_secret: Callable[[Any], bool] = _no_secret
-    """(edit) -> whether it holds a value that must not be written to a file."""
-    hideable: bool = False
-    """Whether the JSON form can leave out a value that is no Secret, for a key whose name looks like a secret's."""
+    kept: Callable[[Any], Any] = _as_is
+    """(state) -> what files keep of it."""
+    state_of: Callable[[Any], Was] = _as_is
+    """(kept) -> the state again, as far as it was kept."""
     touches: Callable[[Any], tuple[Target, ...]] = _target
     """(edit) -> the targets to describe again before `current` shows the present state."""
     obstacle: Callable[[Any, Any], str] = _no_obstacle
@@ -226,11 +214,6 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     doubt: Callable[[Any, int, bool], str] = _no_doubt
     """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""
-
-    @property
-    def op(self) -> str:
-        """The value of the JSON form's field ``op``."""
-        return self.json_verb or self.verb
 
 
 class Batch(Struct, frozen=True, eq=False, kw_only=True):

@@ -25,7 +25,7 @@ from console.model.changes import AlterShares
 from console.model.inheritance import Inheritance
 from console.model.quota import USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.requests import Facts, Step
@@ -80,21 +80,13 @@ def _predict(snapshot: Snapshot, edits: Sequence[Share]) -> Snapshot:
     return replace(snapshot, quotas=quotas)
 
 
-def _json(edit: Share, _hide: bool) -> Json:
-    return {"share_of": edit.user, "value": edit.percent}
-
-
 SHARES = Batch(steps=_steps, predict=_predict)
 
 KINDS = (
     EditKind(
         edit=Share,
         verb="share",
-        form="share_of",
-        to_json=_json,
-        from_json=lambda data: Share(data["share_of"], float(data["value"])),
-        state_json=float,
-        state_of=float,
+        state=float,
         judge=_judge,
         current=_current,
         wanted=lambda edit, now: (now or 0.0) == edit.percent,

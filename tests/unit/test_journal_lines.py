@@ -41,7 +41,7 @@ from console.model.journal_lines import (
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 123_000, tzinfo=UTC)
 WHO = Who("User:alice", "bob", "carol", "10.1.2.3")
-EDIT = {"op": "set", "type": "TOPIC", "name": "orders", "key": "retention.ms", "value": "1"}
+EDIT = {"op": "set-config", "resource": ["TOPIC", "orders"], "key": "retention.ms", "value": "1"}
 LINES: list[Line] = [
     IntentLine(
         7,

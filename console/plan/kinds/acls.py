@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl, beyond_one, has_type
 from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
-from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
+from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Reversal, is_absent, leaves_nothing
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -233,39 +233,6 @@ def _reverse_removed(edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str,
     return Reversal((AddAcl(edit.acl),), None)
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _to_json(edit: AclEdit, _hide: bool) -> Json:
-    return {"acl": _binding_json(edit.acl)}
-
-
-def _binding_json(acl: Acl) -> list[str | int]:
-    """Return the JSON form: resource type, name, pattern, principal, host, operation, permission."""
-    return [
-        acl.resource_type.json,
-        acl.resource_name,
-        acl.pattern_type.json,
-        acl.principal,
-        acl.host,
-        acl.operation.json,
-        acl.permission.json,
-    ]
-
-
-def _binding_of(data: list[Any]) -> Acl:
-    type_, name, pattern, principal, host, operation, permission = data
-    return Acl(
-        AclResourceType.from_json(type_),
-        name,
-        PatternType.from_json(pattern),
-        principal,
-        host,
-        AclOperation.from_json(operation),
-        Permission.from_json(permission),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -365,11 +332,7 @@ KINDS = (
     EditKind(
         edit=AddAcl,
         verb="add",
-        form="acl",
-        to_json=_to_json,
-        from_json=lambda data: AddAcl(_binding_of(data["acl"])),
-        state_json=_binding_json,
-        state_of=_binding_of,
+        state=Acl,
         judge=_judge_added,
         current=_current,
         wanted=_is_there,
@@ -387,11 +350,7 @@ KINDS = (
     EditKind(
         edit=RemoveAcl,
         verb="remove",
-        form="acl",
-        to_json=_to_json,
-        from_json=lambda data: RemoveAcl(_binding_of(data["acl"])),
-        state_json=_binding_json,
-        state_of=_binding_of,
+        state=Acl,
         judge=_judge_removed,
         current=_current,
         wanted=is_absent,

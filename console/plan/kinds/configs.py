@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigSource, ConfigType, ResourceType
+from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
     ConfigResource,
-    Synonym,
     broker_resource,
     is_override,
     own_source,
@@ -31,7 +30,7 @@ from console.model.snapshot import Snapshot
 from console.model.unordered import as_it_counts
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, Slot, SubtractConfig, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kafka_tools import (
@@ -332,61 +331,13 @@ _RISKS = (
     RiskRule(MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
 )
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
 
-_NOT_WRITTEN = Secret("")
-"""Stands for a secret that was read back: no file holds it."""
-
-
-def _place_json(edit: ConfigEdit) -> Json:
-    return {"type": edit.resource.type.json, "name": edit.resource.name, "key": edit.key}
-
-
-def _unset_json(edit: UnsetConfig, _hide: bool) -> Json:
-    return _place_json(edit)
-
-
-def _value_json(edit: SetConfig | AppendConfig | SubtractConfig, hide: bool) -> Json:
-    secret = hide or isinstance(edit.value, Secret)
-    return {**_place_json(edit), **({"secret": True} if secret else {"value": edit.value})}
-
-
-def _resource_of(data: Json) -> ConfigResource:
-    return ConfigResource(ResourceType.from_json(data["type"]), data["name"])
-
-
-def _set_of(data: Json) -> SetConfig:
-    return SetConfig(_resource_of(data), data["key"], _NOT_WRITTEN if data.get("secret") else data["value"])
-
-
-def _has_secret(edit: SetConfig | AppendConfig | SubtractConfig) -> bool:
-    return not isinstance(edit.value, str)
-
-
-def _entry_json(was: ConfigEntry) -> Json:
-    return {
-        "name": was.name,
-        "value": None if was.sensitive else was.value,
-        "source": was.source.json,
-        "type": was.type.json,
-        "sensitive": was.sensitive,
-        "read_only": was.read_only,
-        "synonyms": [[s.name, None if was.sensitive else s.value, s.source.json] for s in was.synonyms],
-    }
-
-
-def _entry_of(data: Json) -> ConfigEntry:
-    return ConfigEntry(
-        data["name"],
-        data["value"],
-        ConfigSource.from_json(data["source"]),
-        read_only=bool(data["read_only"]),
-        sensitive=bool(data["sensitive"]),
-        type=ConfigType.from_json(data["type"]),
-        synonyms=tuple(
-            Synonym(name, value, ConfigSource.from_json(source)) for name, value, source in data["synonyms"]
-        ),
-    )
+def _without_secrets(was: ConfigEntry) -> ConfigEntry:
+    """Return the entry as files have it: without values that are sensitive, and without its documentation."""
+    if not was.sensitive:
+        return replace(was, documentation=None)
+    synonyms = tuple(each._replace(value=None) for each in was.synonyms)
+    return replace(was, value=None, synonyms=synonyms, documentation=None)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -453,11 +404,8 @@ BY_LEVEL = Batch(
 _UNSET = EditKind(
     edit=UnsetConfig,
     verb="unset",
-    form="type",
-    to_json=_unset_json,
-    from_json=lambda data: UnsetConfig(_resource_of(data), data["key"]),
-    state_json=_entry_json,
-    state_of=_entry_of,
+    state=ConfigEntry,
+    kept=_without_secrets,
     judge=config_rules.judge_unset,
     current=_current,
     wanted=_is_unset,
@@ -475,14 +423,10 @@ _SET = replace(
     _UNSET,
     edit=SetConfig,
     verb="set",
-    to_json=_value_json,
-    from_json=_set_of,
     judge=config_rules.judge_set,
     wanted=_is_set,
     after=_after_set,
     reversal=_reverse_set,
-    holds_secret=_has_secret,
-    hideable=True,
     risks=(
         *_RISKS,
         RiskRule(NEEDS_RESTART, _needs_restart),
@@ -493,20 +437,16 @@ _APPEND = replace(
     _UNSET,
     edit=AppendConfig,
     verb="append",
-    to_json=_value_json,
-    from_json=lambda data: AppendConfig(_resource_of(data), data["key"], data["value"]),
     judge=config_rules.judge_append,
     wanted=_has_items,
     after=_after_items,
     reversal=_reverse_append,
-    holds_secret=_has_secret,
     note=_list_note,
 )
 _SUBTRACT = replace(
     _APPEND,
     edit=SubtractConfig,
     verb="subtract",
-    from_json=lambda data: SubtractConfig(_resource_of(data), data["key"], data["value"]),
     judge=config_rules.judge_subtract,
     wanted=_has_no_items,
     reversal=_reverse_subtract,

@@ -344,11 +344,7 @@ KINDS = (
     EditKind(
         edit=SetFeature,
         verb="set",
-        form="feature",
-        to_json=lambda edit, _hide: {"feature": edit.name, "value": edit.level},
-        from_json=lambda data: SetFeature(data["feature"], int(data["value"])),
-        state_json=lambda was: was,
-        state_of=int,
+        state=int,
         judge=_judge,
         current=_current,
         wanted=_wanted,

@@ -20,12 +20,12 @@ from console.model.changes import (
     GroupTarget,
     Target,
 )
-from console.model.cluster import CommittedOffset, Group, GroupOffset, LogRange
+from console.model.cluster import CommittedOffset, Group, GroupOffset
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Reversal, leaves_nothing
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
@@ -275,69 +275,6 @@ def _in_flight(was: GroupOffset | None) -> str:
     return "records in flight are not restored" if was is not None and was.type == SHARE else ""
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _place_json(edit: GroupOffsetEdit) -> Json:
-    return {"group_offset": [edit.group, edit.topic, edit.partition]}
-
-
-def _commit_json(edit: CommitOffset, _hide: bool) -> Json:
-    offset = CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata)
-    return {**_place_json(edit), "value": [*offset_json(offset), edit.restored, edit.share]}
-
-
-def _commit_of(data: Json) -> CommitOffset:
-    group, topic, partition = data["group_offset"]
-    *offset, restored, share = data["value"]
-    return CommitOffset(group, topic, int(partition), *offset_of(offset), bool(restored), bool(share))
-
-
-def _forget_json(edit: DeleteOffset, _hide: bool) -> Json:
-    return _place_json(edit)
-
-
-def _forget_of(data: Json) -> DeleteOffset:
-    group, topic, partition = data["group_offset"]
-    return DeleteOffset(group, topic, int(partition))
-
-
-def offset_json(committed: CommittedOffset) -> list[Any]:
-    """Return the JSON form of a committed offset: offset, leader epoch, metadata."""
-    return [committed.offset, committed.leader_epoch, committed.metadata]
-
-
-def offset_of(data: Sequence[Any]) -> CommittedOffset:
-    """Return the committed offset of a JSON form.
-
-    Raises:
-        ValueError, TypeError: it is no such form.
-    """
-    offset, epoch, metadata = data
-    return CommittedOffset(int(offset), int(epoch), str(metadata))
-
-
-def _state_json(was: GroupOffset) -> Json:
-    return {
-        "offset": None if was.committed is None else offset_json(was.committed),
-        "log": None if was.log is None else list(was.log),
-        "type": was.type,
-        "protocol": was.protocol,
-        "members": list(was.members),
-    }
-
-
-def _state_of(data: Json) -> GroupOffset:
-    offset, log = data["offset"], data["log"]
-    return GroupOffset(
-        None if offset is None else offset_of(offset),
-        None if log is None else LogRange(*map(int, log)),
-        data["type"],
-        data["protocol"],
-        tuple(data["members"]),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -444,11 +381,7 @@ _RISKS = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 _DELETE = EditKind(
     edit=DeleteOffset,
     verb="delete",
-    form="group_offset",
-    to_json=_forget_json,
-    from_json=_forget_of,
-    state_json=_state_json,
-    state_of=_state_of,
+    state=GroupOffset,
     judge=_judge_deleted_offset,
     current=_current,
     wanted=_is_deleted,
@@ -466,8 +399,6 @@ _COMMIT = replace(
     _DELETE,
     edit=CommitOffset,
     verb="reset",
-    to_json=_commit_json,
-    from_json=_commit_of,
     judge=_judge_committed,
     wanted=_is_committed,
     after=_after_commit,

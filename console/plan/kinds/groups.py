@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import DeleteGroups, Target
-from console.model.cluster import Group, GroupOffset, GroupPosition
+from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Reversal, is_absent, leaves_nothing
 from console.plan.edits import DeleteGroup
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
 from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
 from console.plan.kafka_tools import Command
-from console.plan.kinds.group_offsets import STOP, committed_again, offset_json, offset_of, what_counts
+from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
@@ -95,23 +96,28 @@ def _reverse_group(edit: DeleteGroup, was: GroupPosition | None, _overrides: Map
     return Reversal(back, GroupOffset(None), "records in flight are not restored" if share else "")
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
+# -- in files ----------------------------------------------------------------------------------------------------------
 
 
-def _group_json(was: GroupPosition) -> Json:
+class _KeptGroup(Struct, frozen=True):
+    """A deleted group in files, with what its way back needs."""
+
+    type: str
+    state: str
+    protocol: str
+    offsets: tuple[tuple[str, int, CommittedOffset], ...]
+
+
+def _kept(was: GroupPosition) -> _KeptGroup:
     assert was.group is not None
-    return {
-        "type": was.group.type,
-        "state": was.group.state,
-        "protocol": was.group.protocol,
-        "offsets": [[topic, number, *offset_json(each)] for (topic, number), each in was.committed.items()],
-    }
+    offsets = tuple((topic, number, each) for (topic, number), each in was.committed.items())
+    return _KeptGroup(was.group.type, was.group.state, was.group.protocol, offsets)
 
 
-def _group_of(data: Json) -> GroupPosition:
-    """Return the group of a JSON form, without members: it had none when it was deleted."""
-    offsets = {(topic, int(number)): offset_of(rest) for topic, number, *rest in data["offsets"]}
-    return GroupPosition(Group("", data["state"], data["type"], data["protocol"], members=()), offsets)
+def _state_of(kept: _KeptGroup) -> GroupPosition:
+    """Return the group as it was, without members: it had none when it was deleted."""
+    offsets = {(topic, number): each for topic, number, each in kept.offsets}
+    return GroupPosition(Group("", kept.state, kept.type, kept.protocol, members=()), offsets)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -144,11 +150,9 @@ KINDS = (
     EditKind(
         edit=DeleteGroup,
         verb="delete",
-        form="group",
-        to_json=lambda edit, _hide: {"group": edit.name},
-        from_json=lambda data: DeleteGroup(data["group"]),
-        state_json=_group_json,
-        state_of=_group_of,
+        state=_KeptGroup,
+        kept=_kept,
+        state_of=_state_of,
         current=_current_group,
         obstacle=_group_obstacle,
         moved=_group_moved,

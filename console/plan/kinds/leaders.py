@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
@@ -28,7 +28,7 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Election, ElectPreferred, ElectUnclean, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command, option
@@ -310,43 +310,6 @@ def _unclean_phrase(_line: DiffLine, _old: str, new: str) -> str:
     return f"elect broker {new} though it is out of sync"
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: Election, _hide: bool) -> Json:
-    return {"leader_of": edit.topic, "partition": edit.partition}
-
-
-def _partition_json(was: Partition) -> Json:
-    return {
-        "partition": was.number,
-        "leader": was.leader,
-        "epoch": was.leader_epoch,
-        "replicas": was.replicas,
-        "isr": was.isr,
-        "offline": was.offline,
-    }
-
-
-def _partition_of(data: Json) -> Partition:
-    replicas, isr, offline = (tuple(map(int, data[name])) for name in ("replicas", "isr", "offline"))
-    return Partition(int(data["partition"]), int(data["leader"]), replicas, isr, offline, int(data["epoch"]))
-
-
-def _unclean_of(data: Json) -> UncleanElection:
-    most = data["most"]
-    return UncleanElection(
-        int(data["leader"]),
-        tuple(map(int, data["replicas"])),
-        tuple(map(int, data["isr"])),
-        int(data["elected"]),
-        bool(data["clean"]),
-        int(data["first"]),
-        int(data["least"]),
-        None if most is None else int(most),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -416,12 +379,7 @@ KINDS = (
     EditKind(
         edit=ElectPreferred,
         verb="elect",
-        form="leader_of",
-        json_verb="elect-preferred",
-        to_json=_json,
-        from_json=lambda data: ElectPreferred(data["leader_of"], int(data["partition"])),
-        state_json=_partition_json,
-        state_of=_partition_of,
+        state=Partition,
         judge=_judge_preferred,
         current=_current,
         moved=_moved,
@@ -438,12 +396,7 @@ KINDS = (
     EditKind(
         edit=ElectUnclean,
         verb="elect",
-        form="leader_of",
-        json_verb="elect-unclean",
-        to_json=_json,
-        from_json=lambda data: ElectUnclean(data["leader_of"], int(data["partition"])),
-        state_json=asdict,
-        state_of=_unclean_of,
+        state=UncleanElection,
         judge=_judge_unclean,
         current=_current_unclean,
         wanted=_has_leader,

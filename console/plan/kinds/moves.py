@@ -17,7 +17,7 @@ from console.model.numbers import commas, json_text
 from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -265,39 +265,6 @@ def _phrase(_line: DiffLine, old: str, new: str) -> str:
     return f"cancel the move {old}; it stays on {new}"
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: CancelMove, _hide: bool) -> Json:
-    return {"move_of": edit.topic, "partition": edit.partition}
-
-
-def _move_json(edit: MoveReplicas, _hide: bool) -> Json:
-    resize = {"resize": True} if edit.resize else {}
-    return {"move_of": edit.topic, "partition": edit.partition, "value": {"replicas": edit.replicas, **resize}}
-
-
-def _move_of(data: Json) -> MoveReplicas:
-    value = data["value"]
-    replicas = tuple(map(int, value["replicas"]))
-    return MoveReplicas(data["move_of"], int(data["partition"]), replicas, bool(value.get("resize")))
-
-
-def _state_json(was: Reassignment) -> Json:
-    return {
-        "topic": was.topic,
-        "partition": was.partition,
-        "replicas": was.replicas,
-        "adding": was.adding,
-        "removing": was.removing,
-    }
-
-
-def _state_of(data: Json) -> Reassignment:
-    replicas, adding, removing = (tuple(map(int, data[name])) for name in ("replicas", "adding", "removing"))
-    return Reassignment(data["topic"], int(data["partition"]), replicas, adding, removing)
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -412,11 +379,7 @@ KINDS = (
     EditKind(
         edit=MoveReplicas,
         verb="move",
-        form="move_of",
-        to_json=_move_json,
-        from_json=_move_of,
-        state_json=_state_json,
-        state_of=_state_of,
+        state=Reassignment,
         judge=_judge_move,
         current=_current,
         wanted=_is_there,
@@ -431,12 +394,7 @@ KINDS = (
     EditKind(
         edit=CancelMove,
         verb="cancel",
-        form="move_of",
-        json_verb="cancel-move",
-        to_json=_json,
-        from_json=lambda data: CancelMove(data["move_of"], int(data["partition"])),
-        state_json=_state_json,
-        state_of=_state_of,
+        state=Reassignment,
         judge=_judge,
         current=_current,
         wanted=_wanted,

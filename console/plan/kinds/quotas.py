@@ -32,7 +32,7 @@ from console.model.quota import (
 )
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_number, quota
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Reversal, is_absent, leaves_nothing
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
@@ -311,17 +311,6 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
     return not isinstance(was, float | int) or edit.value < was
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _set_json(edit: SetQuota, _hide: bool) -> Json:
-    return {"quota": edit.entity.as_dict(), "key": edit.key, "value": edit.value}
-
-
-def _unset_json(edit: UnsetQuota, _hide: bool) -> Json:
-    return {"quota": edit.entity.as_dict(), "key": edit.key}
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -389,11 +378,7 @@ KINDS = (
     EditKind(
         edit=SetQuota,
         verb="set",
-        form="quota",
-        to_json=_set_json,
-        from_json=lambda data: SetQuota(QuotaEntity.of(data["quota"]), data["key"], float(data["value"])),
-        state_json=lambda was: was,
-        state_of=float,
+        state=float,
         judge=_judge_set,
         current=_current,
         wanted=_is_set,
@@ -407,11 +392,7 @@ KINDS = (
     EditKind(
         edit=UnsetQuota,
         verb="unset",
-        form="quota",
-        to_json=_unset_json,
-        from_json=lambda data: UnsetQuota(QuotaEntity.of(data["quota"]), data["key"]),
-        state_json=lambda was: was,
-        state_of=float,
+        state=float,
         judge=_judge_unset,
         current=_current,
         wanted=is_absent,

@@ -14,7 +14,7 @@ from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
-from console.plan.edit_kind import Batch, EditKind, Json, no_way_back
+from console.plan.edit_kind import Batch, EditKind, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -168,17 +168,6 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
     return RiskNeeds(readers_of=frozenset({edit.topic}))
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: TrimLog, _hide: bool) -> Json:
-    return {"records_of": edit.topic, "number": edit.partition, "value": edit.before}
-
-
-def _edit_of(data: Json) -> TrimLog:
-    return TrimLog(data["records_of"], int(data["number"]), int(data["value"]))
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -223,11 +212,7 @@ KINDS = (
     EditKind(
         edit=TrimLog,
         verb="delete",
-        form="records_of",
-        to_json=_json,
-        from_json=_edit_of,
-        state_json=lambda was: {"start": was.start, "end": was.end},
-        state_of=lambda data: LogRange(int(data["start"]), int(data["end"])),
+        state=LogRange,
         judge=_judge,
         current=_current,
         moved=_moved,

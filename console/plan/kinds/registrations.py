@@ -12,7 +12,7 @@ from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Reversal, leaves_nothing
 from console.plan.edits import RemoveRegistration
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
@@ -134,19 +134,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
             yield Command(("kafka-cluster", "unregister", "--id", str(line.edit.broker_id)), note=note)
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _json(edit: RemoveRegistration, _hide: bool) -> Json:
-    return {"registration": edit.broker_id}
-
-
-def _state_json(was: Broker) -> Json:
-    return {"host": was.host, "port": was.port, "rack": was.rack, "fenced": was.fenced}
-
-
-def _state_of(data: Json) -> Broker:
-    return Broker(-1, str(data["host"]), int(data["port"]), data["rack"], bool(data["fenced"]))
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 UNREGISTERING = Batch(steps=_steps, predict=_predict, commands=_commands)
@@ -155,12 +143,7 @@ KINDS = (
     EditKind(
         edit=RemoveRegistration,
         verb="unregister",
-        form="registration",
-        json_verb="remove",
-        to_json=_json,
-        from_json=lambda data: RemoveRegistration(int(data["registration"])),
-        state_json=_state_json,
-        state_of=_state_of,
+        state=Broker,
         judge=_judge,
         current=_current,
         moved=_moved,

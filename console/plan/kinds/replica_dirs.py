@@ -14,7 +14,7 @@ from console.model.nodes import holds_nothing
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import DeleteTopic, MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -199,7 +199,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
 
 
-def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[Json]:
+def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:
     """Return the partitions of a reassignment as kafka-reassign-partitions reads them; a replica without a move stays
     in ``any`` directory.
 
@@ -217,23 +217,7 @@ def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) ->
     return list(partitions.values())
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _json(edit: MoveReplicaDir, _hide: bool) -> Json:
-    return {"replica_of": edit.topic, "partition": edit.partition, "broker": edit.broker, "value": edit.path}
-
-
-def _from_json(data: Json) -> MoveReplicaDir:
-    return MoveReplicaDir(data["replica_of"], int(data["partition"]), int(data["broker"]), str(data["value"]))
-
-
-def _state_json(was: ReplicaDir) -> Json:
-    return {"path": was.path, "future": was.future, "replicas": was.replicas}
-
-
-def _state_of(data: Json) -> ReplicaDir:
-    return ReplicaDir(str(data["path"]), str(data["future"]), tuple(map(int, data["replicas"])))
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 DIRECTORIES = Batch(
@@ -248,12 +232,7 @@ KINDS = (
     EditKind(
         edit=MoveReplicaDir,
         verb="move",
-        form="replica_of",
-        json_verb="move-dir",
-        to_json=_json,
-        from_json=_from_json,
-        state_json=_state_json,
-        state_of=_state_of,
+        state=ReplicaDir,
         judge=_judge,
         current=_current,
         moved=_moved,

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterScram, ScramUser, Status, Target
 from console.model.cluster import ScramCredential
-from console.model.codes import ScramMechanism
 from console.model.inheritance import Inheritance
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Reversal, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -100,36 +98,6 @@ def _reverse_set(edit: UpsertScram, was: ScramCredential | None, _overrides: Map
 
 def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:
     return f"whether this is still the credential that change {change} set can't be seen: brokers return no password"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-_NOT_WRITTEN = Secret("")
-"""Stands for a password that was read back: no file holds it."""
-
-
-def _set_json(edit: UpsertScram, _hide: bool) -> Json:
-    return {**_user_json(edit.user), "iterations": edit.iterations, "secret": True}
-
-
-def _deleted_json(edit: DeleteScram, _hide: bool) -> Json:
-    return _user_json(edit.user)
-
-
-def _user_json(user: ScramUser) -> Json:
-    return {"scram": user.user, "mechanism": user.mechanism.json}
-
-
-def _user_of(data: Json) -> ScramUser:
-    return ScramUser(data["scram"], ScramMechanism.from_json(data["mechanism"]))
-
-
-def _credential_json(was: ScramCredential) -> Json:
-    return {"mechanism": was.mechanism.json, "iterations": was.iterations}
-
-
-def _credential_of(data: Json) -> ScramCredential:
-    return ScramCredential(ScramMechanism.from_json(data["mechanism"]), int(data["iterations"]))
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -219,11 +187,7 @@ KINDS = (
     EditKind(
         edit=UpsertScram,
         verb="set",
-        form="scram",
-        to_json=_set_json,
-        from_json=lambda data: UpsertScram(_user_of(data), int(data["iterations"]), _NOT_WRITTEN),
-        state_json=_credential_json,
-        state_of=_credential_of,
+        state=ScramCredential,
         judge=_judge_set,
         current=_current,
         wanted=_is_set,
@@ -231,17 +195,12 @@ KINDS = (
         after=_after_set,
         reversal=_reverse_set,
         batch=UPSERTS,
-        holds_secret=lambda _edit: True,
         settled=_settled,
     ),
     EditKind(
         edit=DeleteScram,
         verb="delete",
-        form="scram",
-        to_json=_deleted_json,
-        from_json=lambda data: DeleteScram(_user_of(data)),
-        state_json=_credential_json,
-        state_of=_credential_of,
+        state=ScramCredential,
         judge=_judge_deleted,
         current=_current,
         wanted=is_absent,

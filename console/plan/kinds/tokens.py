@@ -12,7 +12,7 @@ from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, utc_time
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Reversal, no_way_back
 from console.plan.edits import AT_ONCE, Edit, Expire, MakeToken, Renew, TokenEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -98,33 +98,6 @@ def _reverse_renewed(_edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Re
     return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _made_json(edit: MakeToken, _hide: bool) -> Json:
-    return {"token": edit.owner, "value": {"renewers": list(edit.renewers), "lifetime": edit.lifetime_ms}}
-
-
-def _made_of(data: Json) -> MakeToken:
-    value = data["value"]
-    return MakeToken(str(data["token"]), tuple(map(str, value["renewers"])), int(value["lifetime"]))
-
-
-def _known_json(edit: TokenEdit, _hide: bool) -> Json:
-    return {"token": edit.id, "value": edit.period_ms}
-
-
-def _token_json(was: DelegationToken) -> Json:
-    fields: Json = {name: getattr(was, name) for name in DelegationToken.__struct_fields__}
-    return {**fields, "renewers": list(was.renewers)}
-
-
-def _token_of(data: Json) -> DelegationToken:
-    id_, owner, requester = (str(data[name]) for name in ("id", "owner", "requester"))
-    issued, expires, last = (int(data[name]) for name in ("issued", "expires", "max_time"))
-    return DelegationToken(id_, owner, requester, issued, expires, last, tuple(map(str, data["renewers"])))
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -173,11 +146,7 @@ EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
 _MAKE = EditKind(
     edit=MakeToken,
     verb="create",
-    form="token",
-    to_json=_made_json,
-    from_json=_made_of,
-    state_json=_token_json,
-    state_of=_token_of,
+    state=DelegationToken,
     judge=_judge_made,
     current=_nothing_yet,
     wanted=_not_seen,
@@ -191,8 +160,6 @@ _RENEW = replace(
     _MAKE,
     edit=Renew,
     verb="renew",
-    to_json=_known_json,
-    from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
     judge=_judge_known,
     current=_current,
     after=_after_renewed,
@@ -202,7 +169,6 @@ _EXPIRE = replace(
     _RENEW,
     edit=Expire,
     verb="expire",
-    from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
     wanted=_is_expired,
     after=_after_expired,
     effects=_refused_logins,

@@ -23,11 +23,11 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, is_trimmed, option
-from console.plan.kinds.topics import before_edit, current_topic, topic_json, topic_moved, topic_of
+from console.plan.kinds.topics import KeptTopic, before_edit, current_topic, kept_topic, topic_moved, topic_of
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
@@ -159,38 +159,13 @@ def _creation_phrase(line: DiffLine, _old: str, new: str) -> str:
     return f"create with {new} partitions" if line.new.value is not None else "create"
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
+# -- effects -----------------------------------------------------------------------------------------------------------
 
 
 def _effects_of_creation(edit: CreateTopic, _seen: Draft) -> tuple[str, ...]:
     policy = edit.topic.configs.get(POLICY)
     text = keeps_all(policy) if isinstance(policy, str) else ""
     return (text,) if text else ()
-
-
-_NOT_WRITTEN = Secret("")
-"""Stands for a secret that was read back: no file holds it."""
-
-
-def _created_json(edit: CreateTopic, _hide: bool) -> Json:
-    topic = edit.topic
-    return {
-        "topic": topic.name,
-        "partitions": topic.partitions,
-        "replication": topic.replication,
-        "assignments": topic.assignments,
-        "configs": {key: None if isinstance(value, Secret) else value for key, value in topic.configs.items()},
-    }
-
-
-def _created_of(data: Json) -> CreateTopic:
-    assignments = tuple(tuple(replicas) for replicas in data["assignments"])
-    configs = {key: _NOT_WRITTEN if value is None else value for key, value in data["configs"].items()}
-    return CreateTopic(NewTopic(data["topic"], int(data["partitions"]), int(data["replication"]), assignments, configs))
-
-
-def _has_secret_config(edit: CreateTopic) -> bool:
-    return any(not isinstance(value, str) for value in edit.topic.configs.values())
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -302,10 +277,8 @@ KINDS = (
     EditKind(
         edit=CreateTopic,
         verb="create",
-        form="topic",
-        to_json=_created_json,
-        from_json=_created_of,
-        state_json=topic_json,
+        state=KeptTopic,
+        kept=kept_topic,
         state_of=topic_of,
         judge=_judge_created,
         current=current_topic,
@@ -314,7 +287,6 @@ KINDS = (
         after=_after_created,
         reversal=_reverse_created,
         batch=CREATIONS,
-        holds_secret=_has_secret_config,
         moved=topic_moved,
         phrase=_creation_phrase,
         implies=_implied_configs,

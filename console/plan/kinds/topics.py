@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import (
@@ -20,7 +21,7 @@ from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Reversal, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -168,26 +169,26 @@ def _deletion_phrase(_line: DiffLine, _old: str, _new: str) -> str:
     return "delete, with all its records"
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
+# -- in files ----------------------------------------------------------------------------------------------------------
 
 
-def _deleted_json(edit: DeleteTopic, _hide: bool) -> Json:
-    return {"topic": edit.name}
+class KeptTopic(Struct, frozen=True):
+    """A topic in files: what an edit needs to know of it. replicas: of each partition, by its number."""
+
+    name: str
+    id: str | None
+    replicas: tuple[tuple[int, ...], ...]
 
 
-def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
-    return {"topic": edit.name, "partitions": edit.partitions}
+def kept_topic(was: Topic) -> KeptTopic:
+    """Return the topic as files have it."""
+    return KeptTopic(was.name, was.topic_id, tuple(each.replicas for each in was.partitions))
 
 
-def topic_json(was: Topic) -> Json:
-    """Return the JSON form of what an edit needs to know about its topic."""
-    return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
-
-
-def topic_of(data: Json) -> Topic:
-    """Return the topic of a JSON form, which has no leaders."""
-    partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
-    return Topic(data["topic"], partitions, topic_id=data["id"])
+def topic_of(kept: KeptTopic) -> Topic:
+    """Return the topic that a file has, without leaders."""
+    partitions = tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(kept.replicas))
+    return Topic(kept.name, partitions, topic_id=kept.id)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -270,10 +271,8 @@ KINDS = (
     EditKind(
         edit=GrowTopic,
         verb="grow",
-        form="topic",
-        to_json=_grown_json,
-        from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
-        state_json=topic_json,
+        state=KeptTopic,
+        kept=kept_topic,
         state_of=topic_of,
         judge=_judge_grown,
         current=current_topic,
@@ -290,10 +289,8 @@ KINDS = (
     EditKind(
         edit=DeleteTopic,
         verb="delete",
-        form="topic",
-        to_json=_deleted_json,
-        from_json=lambda data: DeleteTopic(data["topic"]),
-        state_json=topic_json,
+        state=KeptTopic,
+        kept=kept_topic,
         state_of=topic_of,
         judge=_judge_deleted,
         current=current_topic,

@@ -12,7 +12,7 @@ from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
-from console.plan.edit_kind import Batch, EditKind, Json, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, EditKind, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -141,39 +141,6 @@ def _phrase(_line: DiffLine, old: str, _new: str) -> str:
     return f"abort the transaction ({old})"
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: EndTransaction, _hide: bool) -> Json:
-    return {"transaction": edit.topic, "number": edit.number, "producer": edit.producer_id}
-
-
-def _state_json(was: SeenTransaction) -> Json:
-    return {
-        "epoch": was.epoch,
-        "coordinator_epoch": was.coordinator_epoch,
-        "start": was.start_offset,
-        "standing": was.standing.value,
-        "why": was.why,
-        "remedy": was.remedy,
-        "id": was.transactional_id,
-        "age": was.age_ms,
-    }
-
-
-def _state_of(data: Json) -> SeenTransaction:
-    return SeenTransaction(
-        int(data["epoch"]),
-        int(data["coordinator_epoch"]),
-        int(data["start"]),
-        Standing(data["standing"]),
-        data["why"],
-        data["remedy"],
-        data["id"],
-        int(data["age"]),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -222,11 +189,7 @@ KINDS = (
     EditKind(
         edit=EndTransaction,
         verb="abort",
-        form="transaction",
-        to_json=_json,
-        from_json=lambda data: EndTransaction(data["transaction"], int(data["number"]), int(data["producer"])),
-        state_json=_state_json,
-        state_of=_state_of,
+        state=SeenTransaction,
         judge=_judge,
         current=_current,
         moved=_moved,

@@ -14,7 +14,7 @@ from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -383,27 +383,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
             yield Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _join_json(edit: JoinQuorum, _hide: bool) -> Json:
-    where = {"listener": edit.listener, "host": edit.host, "port": edit.port}
-    return {"voter": edit.voter_id, "directory": edit.directory_id, "value": where}
-
-
-def _join_of(data: Json) -> JoinQuorum:
-    where = data["value"]
-    return JoinQuorum(
-        int(data["voter"]), str(data["directory"]), str(where["listener"]), str(where["host"]), int(where["port"])
-    )
-
-
-def _state_json(was: QuorumReplica) -> Json:
-    return {"id": was.id, "directory": was.directory_id}
-
-
-def _state_of(data: Json) -> QuorumReplica:
-    return QuorumReplica(int(data["id"]), -1, -1, directory_id=str(data["directory"]))
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 VOTERS = Batch(steps=_steps, predict=_predict, commands=_commands)
@@ -412,11 +392,7 @@ KINDS = (
     EditKind(
         edit=JoinQuorum,
         verb="add",
-        form="voter",
-        to_json=_join_json,
-        from_json=_join_of,
-        state_json=_state_json,
-        state_of=_state_of,
+        state=QuorumReplica,
         judge=_judge_join,
         current=_current,
         moved=_moved,
@@ -431,11 +407,7 @@ KINDS = (
     EditKind(
         edit=LeaveQuorum,
         verb="remove",
-        form="voter",
-        to_json=lambda edit, _hide: {"voter": edit.voter_id, "directory": edit.directory_id},
-        from_json=lambda data: LeaveQuorum(int(data["voter"]), str(data["directory"])),
-        state_json=_state_json,
-        state_of=_state_of,
+        state=QuorumReplica,
         judge=_judge_leave,
         current=_current,
         moved=_moved,
