@@ -1,6 +1,6 @@
 """Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends.
 
-All that depends on the kind of an edit stands in its record: `console.plan.kinds`.
+All that depends on the kind of an edit stands in the kind's class: `console.plan.kinds`.
 """
 
 from __future__ import annotations

@@ -51,21 +51,8 @@ class Share(Edit, frozen=True):
         return KEY
 
 
-def _current(edit: Share, seen: Described) -> Was:
-    return seen.found(seen.snapshot.quotas.get(edit.target, {}).get(KEY), "quotas")
-
-
-def _judge(edit: Share, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    return Dropped(edit, "that is its share already") if was == edit.percent else Staged(edit, was)
-
-
 def _value(percent: float | None) -> EffectiveValue:
     return EffectiveValue(percent) if percent else NOTHING
-
-
-def _reversal(edit: Share, was: float | None, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((Share(edit.user, was or 0.0),), edit.percent or None)
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
@@ -82,20 +69,34 @@ def _predict(snapshot: Snapshot, edits: Sequence[Share]) -> Snapshot:
 
 SHARES = Batch(steps=_steps, predict=_predict)
 
-KINDS = (
-    EditKind(
-        edit=Share,
-        verb="share",
-        state=float,
-        judge=_judge,
-        current=_current,
-        wanted=lambda edit, now: (now or 0.0) == edit.percent,
-        before=lambda _edit, there, _inheritance: _value(there),
-        after=lambda edit, _there, _inheritance: _value(edit.percent),
-        reversal=_reversal,
-        batch=SHARES,
-    ),
-)
+
+class _ShareKind(EditKind):
+    edit = Share
+    verb = "share"
+    state = float
+    batch = SHARES
+
+    def judge(self, edit: Share, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        return Dropped(edit, "that is its share already") if was == edit.percent else Staged(edit, was)
+
+    def current(self, edit: Share, seen: Described) -> Was:
+        return seen.found(seen.snapshot.quotas.get(edit.target, {}).get(KEY), "quotas")
+
+    def wanted(self, edit: Share, now: float | None) -> bool:
+        return (now or 0.0) == edit.percent
+
+    def before(self, _edit: Share, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+        return _value(there)
+
+    def after(self, edit: Share, _there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+        return _value(edit.percent)
+
+    def reversal(self, edit: Share, was: float | None, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((Share(edit.user, was or 0.0),), edit.percent or None)
+
+
+KINDS = (_ShareKind(),)
 ''',
     VERB: '''"""``share``: how much of brokers' time a user may take."""
 

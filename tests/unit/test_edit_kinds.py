@@ -1,4 +1,4 @@
-"""Every kind of edit has its record, and targets of different types are never equal."""
+"""Every kind of edit has its class, and targets of different types are never equal."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def edit_classes(of: type[Edit] = Edit) -> Iterator[type[Edit]]:
         yield from edit_classes(each)
 
 
-def test_every_edit_class_has_one_record() -> None:
+def test_every_edit_class_has_one_kind() -> None:
     assert sorted(kind.edit.__name__ for kind in KINDS) == sorted(each.__name__ for each in edit_classes())
     assert set(EDITS) == set(edit_classes()), "each kind has its example here"
 
