@@ -145,7 +145,7 @@ VERBS = (
 ''',
 }
 OF_KIND = (KIND, "console/plan/kinds/registry.py")
-OF_REQUEST = ("console/model/changes.py", "console/admin/changes.py", "console/admin/quotas.py")
+OF_REQUEST = ("console/model/changes.py", "console/admin/quotas.py")
 OF_VERB = (VERB, "console/language/verbs/__init__.py")
 INSERTED = (
     ("console/plan/kinds/registry.py", "    scram,\n", "    shares,\n", True),
@@ -173,24 +173,18 @@ INSERTED = (
     ("console/model/changes.py", "ClusterChange = AlterConfigs | AlterQuotas", " | AlterShares", True),
     (
         "console/admin/quotas.py",
-        "async def alter_quotas(",
-        '''async def alter_shares(link: Link, request: AlterShares, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each user."""
-    ops = {user: {"request_percentage": percent} for user, percent in request.shares.items()}
-    return await alter_quotas(link, AlterQuotas(ops), validate_only=validate_only)
+        "SENDERS: Senders",
+        """class _Shares(QuotaSender):
+    def __init__(self, link: Link, request: AlterShares, validate_only: bool) -> None:
+        ops = {user: {"request_percentage": percent} for user, percent in request.shares.items()}
+        super().__init__(link, AlterQuotas(ops), validate_only)
 
 
-''',
+""",
         False,
     ),
+    ("console/admin/quotas.py", "AlterQuotas: QuotaSender", ", AlterShares: _Shares", True),
     ("console/admin/quotas.py", "from console.model.changes import AlterQuotas", ", AlterShares", True),
-    ("console/admin/changes.py", "from console.admin.quotas import alter_quotas", ", alter_shares", True),
-    (
-        "console/admin/changes.py",
-        "        changes.AlterConfigs: alter_configs,\n",
-        "        changes.AlterShares: alter_shares,\n",
-        False,
-    ),
     ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),
     ("console/language/verbs/__init__.py", "    *show.VERBS,\n", "    *share.VERBS,\n", False),
 )
