@@ -9,7 +9,7 @@ from pathlib import Path
 HOLDS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
 """Ends of expressions that hold names of parts."""
 TAKES = frozenset({"whole_parts", "with_failures", "with_part", "_part", "_fail", "_marked", "problems", "unread"})
-TAKES |= {"nothing_text", "_read_at", "_simple", "_table", "found", "ReadFailure", "Needs", "about"}
+TAKES |= {"nothing_text", "_read_at", "_simple", "_table", "found", "read", "ReadFailure", "Needs", "about"}
 """Functions that take names of parts."""
 KEPT_IN = frozenset({"PARTS", "_PARTS", "NEEDS", "READ", "_READ", "VITAL", "BLOCKING"})
 """Constants that hold names of parts."""

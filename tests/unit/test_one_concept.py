@@ -341,6 +341,7 @@ def test_parts_have_their_names_in_the_table_alone() -> None:
         'at = snapshot.read_at.get("topics")',
         'at = snapshot.read_at["topics"]',
         'need = whole_parts("topics")',
+        'known = draft.read("topics")',
         'need = Needs(parts=frozenset({"topics"}))',
         'snapshot = refresh.with_failures(snapshot, "topics", [])',
         'PARTS = frozenset({"topics"})',
