@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.groups import group_lag
 from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
@@ -25,6 +24,7 @@ from tests.support.group_flows import (
     stage,
     write,
 )
+from tests.support.lags import group_lag
 
 Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
 """On a client, its bootstrap servers, and a topic of three partitions; a folder for files."""
