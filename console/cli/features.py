@@ -16,8 +16,9 @@ from console.model.feature_levels import METADATA_VERSION, feature_levels, level
 from console.model.numbers import natural_number, option
 
 if TYPE_CHECKING:
+    from console.contexts import Context
     from console.model.numbers import Data
-    from console.session.snapshot_reader import SnapshotReader
+    from console.session.snapshot_reader import Client
 
 _EXAMPLES = """\
 examples:
@@ -69,23 +70,19 @@ def _meaning(given: argparse.Namespace, action: str) -> Found | Carry:
 
 
 def _describe(node_id: int | None) -> Carry:
-    async def carry(reader: SnapshotReader) -> Found:
+    async def carry(client: Client, _context: Context) -> Found:
+        from console.admin.features import describe_features
         from console.answers.results import table_of
-        from console.model.snapshot import ReadFailure
-        from console.present.features import FEATURES, feature_rows, unasked
-        from console.session.snapshot_reader import read_features
+        from console.model.snapshot import ReadFailure, Snapshot
+        from console.present.features import FEATURES, feature_rows
 
-        await reader.keep(read_features(reader.client))
-        snapshot = reader.snapshot
-        if node_id is not None and snapshot.features is not None:
-            nodes = tuple(node for node in snapshot.features.nodes if node.id == node_id)
-            if not nodes:
-                raise OptionsError(f"there is no node {node_id}")
-            snapshot = replace(snapshot, features=replace(snapshot.features, nodes=nodes))
-        problems = [each for each in snapshot.failures if each.part == "features"]
-        silent = unasked(snapshot.features)
-        problems += [ReadFailure("features", f"node {node.id}", node.failure) for node in silent if node.failure]
-        return Found([replace(table_of("features", FEATURES, feature_rows(snapshot)), problems=tuple(problems))])
+        features = await client.run(describe_features)
+        nodes = tuple(node for node in features.nodes if node_id in (None, node.id))
+        if not nodes:
+            raise OptionsError("no node reports its features" if node_id is None else f"there is no node {node_id}")
+        rows = feature_rows(Snapshot(features=replace(features, nodes=nodes)))
+        silent = tuple(ReadFailure("features", f"node {node.id}", node.failure) for node in nodes if node.failure)
+        return Found([replace(table_of("features", FEATURES, rows), problems=silent)])
 
     return carry
 
@@ -116,10 +113,10 @@ def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
 
 
 def _change(action: str, levels: Mapping[str, int], *, dry: bool) -> Carry:
-    async def carry(reader: SnapshotReader) -> Change | Found:
+    async def carry(client: Client, _context: Context) -> Change:
         from console.admin.features import describe_features
 
-        finalized = (await reader.client.run(describe_features)).finalized
+        finalized = (await client.run(describe_features)).finalized
         for name, level in levels.items():
             now = finalized.get(name, 0)
             if (action == UPGRADE and level < now) or (action == DOWNGRADE and level > now):

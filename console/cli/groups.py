@@ -10,14 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from console.cli import noun as nouns
-from console.cli.noun import Answers, Carry, Change, Noun, OptionsError, Statements
+from console.cli.noun import Answers, Carry, Change, Found, Noun, OptionsError, Statements
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, whole_number
 
 if TYPE_CHECKING:
+    from console.contexts import Context
     from console.model.cluster import Group
     from console.plan.edits import Edit
-    from console.session.snapshot_reader import SnapshotReader
+    from console.session.snapshot_reader import Client
 
 LIST, DESCRIBE, ALTER = "list", "describe", "alter"
 DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
@@ -155,10 +156,12 @@ def _described(kind: Kind, given: argparse.Namespace) -> Statements | Carry:
     if names and parts is None:
         return tuple(f"describe group {quote(name)}" for name in names)
 
-    async def carry(reader: SnapshotReader) -> Answers:
+    async def carry(client: Client, context: Context) -> Answers | Found:
         from console.language.grammar import parse
 
-        found = names or await _known(reader, kind)
+        found = names or await _known(client, context, kind)
+        if not found:
+            return _none(kind)
         return Answers(parse("\n".join(f"describe group {quote(name)}" for name in found)), parts)
 
     return carry
@@ -183,14 +186,22 @@ def _of_each(
     if names and kind is CONSUMERS and to == "apply":
         return tuple(text for name in names for text in texts(name))
 
-    async def carry(reader: SnapshotReader) -> Change:
-        found = names if names and kind is CONSUMERS else await _known(reader, kind, names)
+    async def carry(client: Client, context: Context) -> Change | Found:
+        found = names if names and kind is CONSUMERS else await _known(client, context, kind, names)
+        if not found:
+            return _none(kind)
         return Change(tuple(text for name in found for text in texts(name)), to, lines)
 
     return carry
 
 
-async def _known(reader: SnapshotReader, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _none(kind: Kind) -> Found:
+    from console.answers.results import Table
+
+    return Found([Table("groups", (), (), empty=f"no {kind.name} groups")])
+
+
+async def _known(client: Client, context: Context, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return these names; without any those of all groups of a kind, sorted.
 
     Raises:
@@ -200,14 +211,15 @@ async def _known(reader: SnapshotReader, kind: Kind, names: tuple[str, ...] = ()
     from console.admin.groups import list_groups
     from console.language.errors import CommandError
     from console.present.failures import failure_text
+    from console.session.snapshot_reader import SnapshotReader
 
-    listing = await reader.client.run(list_groups)
+    listing = await client.run(list_groups)
     for name in names:
         if (group := listing.groups.get(name)) is not None and not kind.knows(group):
             raise OptionsError(f"group '{name}' is no {kind.name} group: its type is {group.type}")
     failures = listing.failures
     if not listing.groups and not failures:
-        failures = await reader.why_no_groups()
+        failures = await SnapshotReader(client, context).why_no_groups()
     if failures and not names:
         who, failure = next(iter(failures.items()))
         why = f"{who or 'groups'}: {failure_text(failure)}"

@@ -11,9 +11,10 @@ from console.language.quoting import quote, quote_beside_equals
 
 if TYPE_CHECKING:
     from console.answers.results import Result
+    from console.contexts import Context
     from console.language.statements import Statement
     from console.plan.edits import Edit
-    from console.session.snapshot_reader import SnapshotReader
+    from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
 
@@ -46,7 +47,7 @@ class Found(NamedTuple):
     results: Sequence[Result]
 
 
-Carry = Callable[["SnapshotReader"], Awaitable[Change | Answers | Found]]
+Carry = Callable[["Client", "Context"], Awaitable[Change | Answers | Found]]
 """Reads what an action follows from, and returns what the command is still to do."""
 
 

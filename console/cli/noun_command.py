@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from console import event_loop
 from console.answers.data_forms import write
@@ -23,7 +22,7 @@ from console.present.failures import failure_text
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused, SnapshotReader
+from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout, write_folded
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from console.language.statements import SecretSlot
     from console.model.snapshot import Snapshot
     from console.plan.edits import Edit
-    from console.plan.plan import StageReport
+    from console.plan.plan import Plan, StageReport
     from console.plan.reconcile import ApplyReport
     from console.session.snapshot_reader import Client
 
@@ -114,10 +113,8 @@ class NounCommand(Struct):
         # `_answer` and `_is_needless` look at them.
         given.asked |= {"exit_code"} if is_query else {"if_exists", "if_not_exists"}
 
-        async def carry(reader: SnapshotReader) -> Change | Answers | Found:
-            if is_query:
-                return Answers(statements)
-            return Found(()) if await self._is_needless(reader) else Change(texts)
+        async def carry(_client: Client, _context: Context) -> Change | Answers | Found:
+            return Answers(statements) if is_query else Change(texts)
 
         return carry
 
@@ -126,7 +123,7 @@ class NounCommand(Struct):
 
         session = Session(client, context, self.noun.name)
         try:
-            step = await carry(session)
+            step = await carry(client, context)
             if isinstance(step, Answers):
                 await read_needs(session, needs_of_script(step.queries))
                 return self._answer(session.snapshot, step)
@@ -167,14 +164,9 @@ class NounCommand(Struct):
                 self._complain(f"{problem.part} {problem.entity}: {failure_text(problem.failure)}")
         return FAILED if problems else DONE
 
-    async def _is_needless(self, reader: SnapshotReader) -> bool:
+    def _is_needless(self, topics: Collection[str]) -> bool:
         """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
-        if not any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
-            return False
-        await reader.read_cluster()  # whether another cluster has the topic says nothing
-        topic = self.given.topic
-        await reader.read_topics([topic])
-        exists = topic in reader.snapshot.topics
+        topic, exists = self.given.topic, self.given.topic in topics
         if self.given.if_not_exists if exists else self.given.if_exists:
             self._complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
             return True
@@ -192,29 +184,46 @@ class NounCommand(Struct):
         """
         from console.answers.plan_results import dropped_lines
         from console.language.offset_files import with_file
+        from console.plan.reconcile import ApplyOptions
+        from console.plan.risk_rules import accepted
+        from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
+        if any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
+            await session.read_cluster()  # whether another cluster has the topic says nothing
+            await session.read_topics([self.given.topic])
+            if self._is_needless(session.snapshot.topics):
+                return DONE
         statements = [with_file(each) for each in parse("\n".join(change.texts))]
         await read_needs(session, needs_of_script(statements))
-        edits = await self._edits(session, statements)
-        report = session.stage(edits)  # all at once: there may be thousands
-        if self._refused(report):
+        edits = await self._edits(statements, session.snapshot, session.plan)
+        staged = session.stage(edits)  # all at once: there may be thousands
+        if self._refused(staged):
             return FAILED
         if change.lines is not None:
             self.out.writelines(f"{line}\n" for line in change.lines(edits))
             return DONE
-        for line in (*dropped_lines(report.dropped), *await former_lines(session)):
+        for line in (*dropped_lines(staged.dropped), *await former_lines(session)):
             self._complain(line)
         if change.to == "show":
-            return self._show_plan(session)
+            return self._show_plan(session.plan, session.snapshot)
         if not session.plan:
             return DONE
         if self.given.validate_only or change.to == "check":
             return self._show(await check_plan(session), "check")
-        return await self._applied(session, change.texts, ask=ask)
+        lines = [f"  {text}" for text in change.texts]
+        front = TerminalFront(session.context.name, self.operator, self._show_applied, self._complain, lines)
+        options = ApplyOptions(risks=frozenset(accepted(self.given.accept)))
+        asks, flags = Asks(plan=ask, name=not self.given.yes, silent=self.given.yes), Flags(confirm="write --yes")
+        try:
+            reports = await apply_flow(session, front, options, asks, flags)
+        except NotApplied as refused:
+            kind = _NotAccepted if refused.risks else CommandError
+            raise kind(refused.message, refused.hint) from None
+        return DONE if reports[-1].ok else FAILED
 
-    async def _edits(self, session: Session, statements: Sequence[Statement]) -> list[Edit]:
+    async def _edits(self, statements: Sequence[Statement], snapshot: Snapshot, plan: Plan) -> list[Edit]:
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
 
@@ -222,36 +231,19 @@ class NounCommand(Struct):
         for statement in statements:
             assert isinstance(statement, EditStatement)
             secrets = await resolve_secrets(statement, self._ask)
-            edits += to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
+            edits += to_edits(statement, snapshot, plan=plan, secrets=secrets)
         return edits
 
-    def _show_plan(self, session: Session) -> int:
+    def _show_plan(self, plan: Plan, snapshot: Snapshot) -> int:
         from console.answers.plan_results import plan_table
 
-        table = plan_table(session.plan, session.snapshot)
-        self._write([replace(table, notes=(*table.notes, "nothing is changed without --execute"))])
+        self._write([plan_table(plan, snapshot)])
+        if not getattr(self.given, "dry_run", False):
+            self._complain("nothing was changed: --execute does it")
         return DONE
 
-    async def _applied(self, session: Session, texts: nouns.Statements, *, ask: bool) -> int:
-        """Apply the plan, and return the exit code. ask: whether a plain yes is asked for, unless --yes was given."""
-        from console.plan.reconcile import ApplyOptions
-        from console.plan.risk_rules import accepted
-        from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
-
-        def show(report: ApplyReport) -> None:
-            self._show(report, "apply")
-
-        lines = [f"  {text}" for text in texts]
-        front = TerminalFront(session.context.name, self.operator, show, self._complain, lines)
-        yes = self.given.yes
-        asks = Asks(plan=ask, name=not yes, risks=True, over=True, silent=yes)
-        options = ApplyOptions(risks=frozenset(accepted(self.given.accept)))
-        try:
-            reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
-        except NotApplied as refused:
-            kind = _NotAccepted if refused.risks else CommandError
-            raise kind(refused.message, refused.hint) from None
-        return DONE if reports[-1].ok else FAILED
+    def _show_applied(self, report: ApplyReport) -> None:
+        self._show(report, "apply")
 
     def _refused(self, report: StageReport) -> bool:
         """Return whether edits were refused, and print why."""

@@ -26,7 +26,8 @@ from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_w
 from console.model.numbers import natural_number, option
 
 if TYPE_CHECKING:
-    from console.session.snapshot_reader import SnapshotReader
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
 
 _TOPIC_EXAMPLES = """\
 examples:
@@ -241,10 +242,12 @@ def _broker_meaning(given: argparse.Namespace, action: str) -> Statements | Carr
     return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
 
 
-async def _cluster_id(reader: SnapshotReader) -> Found:
-    await reader.read_cluster()
+async def _cluster_id(client: Client, context: Context) -> Found:
     from console.answers.results import Detail
+    from console.session.snapshot_reader import SnapshotReader
 
+    reader = SnapshotReader(client, context)
+    await reader.read_cluster()
     found = reader.snapshot.cluster.cluster_id
     return Found([Detail(f"cluster {found or '–'}", {"cluster_id": found})])
 

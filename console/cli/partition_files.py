@@ -15,7 +15,8 @@ from console.model.foreign_json import json_as
 from console.model.numbers import LONG_MAX
 
 if TYPE_CHECKING:
-    from console.session.snapshot_reader import SnapshotReader
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
 
 LIMIT = 16 << 20
 """Bytes of a file, at most."""
@@ -74,10 +75,12 @@ def _election(kind: str, topic: str, partition: int) -> str:
     return f"elect {kind} topic {quote(topic)} partition {partition}"
 
 
-async def _elect_leaderless(reader: SnapshotReader) -> Change | Found:
+async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
     """Elect a leader of each partition that has none."""
     from console.answers.results import Table
+    from console.session.snapshot_reader import SnapshotReader
 
+    reader = SnapshotReader(client, context)
     await reader.read_topics()
     topics, unread = reader.snapshot.topics.values(), reader.snapshot.failures
     places = sorted((topic.name, each.number) for topic in topics for each in topic.partitions if each.leader < 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, wh
 
 if TYPE_CHECKING:
     from console.answers.results import Table
+    from console.contexts import Context
     from console.model.failure import Failure
     from console.model.snapshot import ReadFailure
     from console.model.transactions import Place
-    from console.session.snapshot_reader import SnapshotReader
+    from console.session.snapshot_reader import Client
 
 _EXAMPLES = """\
 examples:
@@ -78,12 +80,12 @@ def _meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
 
 
 def _list(longer_than_ms: int, pattern: str | None) -> Carry:
-    async def carry(reader: SnapshotReader) -> Found:
+    async def carry(client: Client, _context: Context) -> Found:
         from console.admin.transactions import list_transactions
         from console.answers.results import table_of
         from console.present.transactions import COORDINATED, CoordinatedRow
 
-        listing = await reader.client.run(list_transactions, longer_than_ms, pattern)
+        listing = await client.run(list_transactions, longer_than_ms, pattern)
         rows = map(CoordinatedRow, listing.transactions.values())
         return _found(table_of("transactions", COORDINATED, rows, empty=_VISIBLE), listing.failures)
 
@@ -91,13 +93,13 @@ def _list(longer_than_ms: int, pattern: str | None) -> Carry:
 
 
 def _describe(id_: str) -> Carry:
-    async def carry(reader: SnapshotReader) -> Found:
+    async def carry(client: Client, _context: Context) -> Found:
         from console.admin.transactions import describe_transactions
         from console.answers.results import table_of
         from console.present.transactions import DESCRIBED, CoordinatedRow
 
-        listing = await reader.client.run(describe_transactions, [id_])
-        now_ms = round(reader.clock.now().timestamp() * 1000)
+        listing = await client.run(describe_transactions, [id_])
+        now_ms = time.time_ns() // 1_000_000
         rows = (CoordinatedRow(each, now_ms) for each in listing.transactions.values())
         return _found(table_of("transactions", DESCRIBED, rows), listing.failures)
 
@@ -105,24 +107,25 @@ def _describe(id_: str) -> Carry:
 
 
 def _describe_producers(place: Place, broker_id: int | None) -> Carry:
-    async def carry(reader: SnapshotReader) -> Found:
+    async def carry(client: Client, _context: Context) -> Found:
         from console.admin.transactions import describe_producers
         from console.answers.results import table_of
         from console.present.transactions import PRODUCERS as COLUMNS
 
-        listing = await reader.client.run(describe_producers, [place], broker_id)
+        listing = await client.run(describe_producers, [place], broker_id)
         return _found(table_of("producers", COLUMNS, listing.producers.get(place, ())), _named(listing.failures))
 
     return carry
 
 
 def _find_hanging(topic: str | None, partition: int | None, broker_id: int | None) -> Carry:
-    async def carry(reader: SnapshotReader) -> Found:
+    async def carry(client: Client, context: Context) -> Found:
         from console.answers.results import table_of
         from console.language.errors import CommandError
         from console.present.transactions import TRANSACTIONS, transaction_rows
-        from console.session.snapshot_reader import read_transactions
+        from console.session.snapshot_reader import SnapshotReader, read_transactions
 
+        reader = SnapshotReader(client, context)
         await reader.read_topics(None if topic is None else [topic])
         places = [
             (each.name, part.number)
@@ -132,7 +135,7 @@ def _find_hanging(topic: str | None, partition: int | None, broker_id: int | Non
         ]
         if topic is not None and not places:
             raise CommandError(f"there is no topic '{topic}' with such partitions", "kac topics --list has all")
-        await reader.keep(read_transactions(reader.client, places))
+        await reader.keep(read_transactions(client, places))
         rows = [row for row in transaction_rows(reader.snapshot) if row.place in set(places)]
         poll = next(iter(reader.snapshot.transactions.values()), None)
         table = table_of("transactions", TRANSACTIONS, rows, empty="no open transactions")
@@ -147,11 +150,11 @@ def _abort(place: Place, producer_id: int) -> str:
 
 
 def _abort_at(place: Place, start_offset: int) -> Carry:
-    async def carry(reader: SnapshotReader) -> Change:
+    async def carry(client: Client, _context: Context) -> Change:
         from console.admin.transactions import describe_producers
         from console.language.errors import CommandError
 
-        listing = await reader.client.run(describe_producers, [place])
+        listing = await client.run(describe_producers, [place])
         where = f"{place[0]}/{place[1]}"
         if (failure := listing.failures.get(place)) is not None:
             raise CommandError(f"the producers of {where} are unknown: {failure}", failure.remedy)
