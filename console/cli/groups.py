@@ -178,8 +178,8 @@ def _of_each(
     """Return the change of groups.
 
     Args:
-        names: of the groups; none for all of the kind. Those of share and streams groups are looked up first, and one of
-            another kind is refused.
+        names: of the groups; none for all of the kind. Those of share and streams groups are looked up first,
+            and one of another kind is refused.
         texts: the name of a group -> its statements.
         to, lines: as in `Change`.
     """

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
+OWN_DEFAULTS = "own_defaults"
+"""The namespace's name for what a noun's own options are where they are not given."""
 
 
 class Change(NamedTuple):
@@ -113,12 +115,11 @@ class Asked:
         self.asked.add(name)
         return getattr(self.given, name)
 
-    def idle(self, noun: Noun) -> list[str]:
-        """Return the options of the noun that are given and were not asked for."""
-        parser = argparse.ArgumentParser(add_help=False)
-        noun.add_options(parser)
-        unset, given = vars(parser.parse_args([])), vars(self.given)
-        idle = (name for name, value in unset.items() if given.get(name, value) != value and name not in self.asked)
+    def idle(self) -> list[str]:
+        """Return the noun's own options that are given and were not asked for."""
+        given = vars(self.given)
+        unset = given[OWN_DEFAULTS].items()
+        idle = (name for name, value in unset if given[name] != value and name not in self.asked)
         return [f"--{name.replace('_', '-')}" for name in idle]
 
 
@@ -195,7 +196,10 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
+    others = [*parser._actions]  # argparse has no other way to tell what it was given
     noun.add_options(parser)
+    own = {each.dest: parser.get_default(each.dest) for each in parser._actions if each not in others}
+    parser.set_defaults(**{OWN_DEFAULTS: own})
     for flag, how in noun.elsewhere.items():
         parser.add_argument(
             flag, nargs="?", action=_Elsewhere, const=how, default=argparse.SUPPRESS, help=argparse.SUPPRESS

@@ -102,7 +102,7 @@ class NounCommand(Struct):
         meant = self.noun.meaning(cast("argparse.Namespace", given), action)
         if not callable(meant) and not isinstance(meant, Found):
             meant = self._by_language(meant, given)
-        if idle := given.idle(self.noun):
+        if idle := given.idle():
             raise OptionsError(f"{self.noun.spelled(action)} takes no {', '.join(idle)}")
         return meant
 
@@ -166,7 +166,8 @@ class NounCommand(Struct):
 
     def _is_needless(self, topics: Collection[str]) -> bool:
         """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
-        topic, exists = self.given.topic, self.given.topic in topics
+        (topic,) = self.given.topic
+        exists = topic in topics
         if self.given.if_not_exists if exists else self.given.if_exists:
             self._complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
             return True
@@ -192,7 +193,7 @@ class NounCommand(Struct):
 
         if any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
             await session.read_cluster()  # whether another cluster has the topic says nothing
-            await session.read_topics([self.given.topic])
+            await session.read_topics(self.given.topic)
             if self._is_needless(session.snapshot.topics):
                 return DONE
         statements = [with_file(each) for each in parse("\n".join(change.texts))]

@@ -60,12 +60,12 @@ def elections(given: argparse.Namespace) -> Statements | Carry:
     kind = given.election_type.lower()
     if kind not in ("preferred", UNCLEAN):
         raise OptionsError("--election-type is preferred or unclean")
-    if sum((given.topic is not None, given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
+    if sum((bool(given.topic), given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
         raise OptionsError("--election-type needs one of --topic, --all-topic-partitions, --path-to-json-file")
-    if given.topic is not None:
-        if given.partition is None:
-            raise OptionsError("--election-type of a --topic needs --partition")
-        return (_election(kind, given.topic, given.partition),)
+    if given.topic:
+        if given.partition is None or len(given.topic) > 1:
+            raise OptionsError("--election-type needs one --topic with a --partition, or --path-to-json-file")
+        return (_election(kind, given.topic[0], given.partition),)
     if given.path_to_json_file is not None:
         return tuple(_election(kind, row.topic, row.partition) for row in _rows(given.path_to_json_file))
     return _elect_leaderless if kind == UNCLEAN else ("elect preferred all",)

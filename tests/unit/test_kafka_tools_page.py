@@ -36,7 +36,7 @@ def test_each_line_is_taken(line: str, tmp_path: Path, monkeypatch: pytest.Monke
         asked = Asked(given)
         meant = noun(name).meaning(cast(argparse.Namespace, asked), noun(name).action_of(given))
         asked.asked |= {"if_exists", "if_not_exists"}
-        assert asked.idle(noun(name)) == []
+        assert asked.idle() == []
         if isinstance(meant, tuple) and not isinstance(meant, Found):
             assert parse("\n".join(meant))
     elif name == "run":
