@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin.groups import find_coordinators, group_position
+from console.admin.groups import describe_groups, find_coordinators, group_position
 from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
+from console.model.cluster import Group
 from console.model.identity import uuid_of
 from console.wire.schemas import for_version
 from tests.broker.test_read_groups import joining
@@ -280,6 +281,11 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
         response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
         assert response.error_code == 0, response
         await commit_as_member(link, name, coordinator, response.member_epoch)
+
+        async def described_group() -> Group:
+            return (await describe_groups(link, [name], {name: "consumer"})).groups[name]
+
+        await until_settled(described_group, lambda group: not (group.members and group.members[0].target), within=20)
         (ours,) = await asyncio.to_thread(compare_described, plain_cluster, commands, ["--group", name])
         words = ["--describe", "--group", name, "--members", "--verbose"]
         ran = await asyncio.to_thread(theirs_run, plain_cluster, commands, GROUPS, words)
