@@ -60,6 +60,7 @@ _SALT = slice(16, 24)
 """Of the file with a database's last pages: another one once it begins anew."""
 _TRIES = 5
 
+_DAMAGE = (Damaged, sqlite3.Error, msgspec.ValidationError)
 T = TypeVar("T")
 
 
@@ -205,12 +206,15 @@ class FlightReader:
             self._take_headers()
             for question in self._rows("SELECT * FROM questions ORDER BY id", Question):
                 self._take_question(question)
+        except _DAMAGE as error:
+            self.damage = f"damaged, and read up to there: {error}"
+        try:
             # What comes after damage in one of them is not read in the other.
             both = map(_until_damage, (self._changed(), self._repeated()))
             for said in heapq.merge(*both, key=itemgetter(0)):
                 self._take(said)
-        except (Damaged, sqlite3.Error, msgspec.ValidationError) as error:
-            self.damage = f"damaged, and read up to there: {error}"
+        except _DAMAGE as error:
+            self.damage = self.damage or f"damaged, and read up to there: {error}"
         if not self.headers:
             raise RecordError(f"{self._path} has no header: it is damaged, or nothing was recorded yet")
         if any(before > after for before, after in pairwise(self.times)):  # parts of clocks that were set back
@@ -324,7 +328,7 @@ def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
         for each in answers:
             last = each.number
             yield each
-    except (Damaged, sqlite3.Error, msgspec.ValidationError) as error:
+    except _DAMAGE as error:
         damage = error if isinstance(error, Damaged) else Damaged(str(error))
         yield _Said(max(last + 1, damage.number), 0, 0, 0, damage)
 

@@ -23,6 +23,8 @@ _BUSY_SECONDS = 10.0
 class FlightWriter(Store):
     """An open file, for its owner alone. What was committed survives a killed process, and a power cut but for the last
     seconds. Not for several threads at once.
+
+    size: bytes of the file, once it is closed; from any thread.
     """
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
@@ -38,6 +40,7 @@ class FlightWriter(Store):
             RecordError: the file to append to is no flight record, or is damaged.
             OSError: it can't be opened or written.
         """
+        self.size = 0
         file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
         is_new = not os.fstat(file).st_size
         os.close(file)  # before SQLite opens it: the locks of a process go with any of its descriptors
@@ -61,14 +64,14 @@ class FlightWriter(Store):
             database.close()
             raise
 
-    @property
-    def size(self) -> int:
-        """Bytes of the file, once it is closed."""
+    def flush(self) -> None:
+        """Commit the waiting answers. Raises OSError."""
+        super().flush()
         with as_os_errors():
-            (pages,), (size,) = (
-                self.database.execute(f"PRAGMA {each}").fetchone() for each in ("page_count", "page_size")
+            pages, size = (
+                self.database.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
             )
-        return int(pages) * int(size)
+        self.size = pages * size
 
     def close(self) -> None:
         """Write the waiting answers, sync the file to the disk, and close it.

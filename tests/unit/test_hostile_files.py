@@ -260,7 +260,9 @@ def test_an_answer_that_is_made_of_very_many_is_an_error(tmp_path: Path) -> None
     assert "made of more than" in unread(reader, 1)
 
 
-@pytest.mark.parametrize(("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")])
+@pytest.mark.parametrize(
+    ("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")]
+)
 def test_a_payload_is_made_of_those_before_it_alone(tmp_path: Path, base: object, why: str) -> None:
     """Of none later, so that there is no circle."""
     made = payload_row(10, base, 7, squeezed(b"another")), payload_row(11, 10, 7, squeezed(b"another"))
