@@ -10,6 +10,7 @@ from pathlib import Path
 
 from console.flight.answer import Header
 from console.flight.flight_reader import FlightReader
+from console.flight.record_file import MOST_FILE
 from console.flight.store import Store, as_os_errors, create
 from console.safe_files import UntrustedPath, open_private, resolved
 
@@ -59,6 +60,8 @@ class FlightWriter(Store):
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+                (size,) = database.execute("PRAGMA page_size").fetchone()
+                database.execute(f"PRAGMA max_page_count = {MOST_FILE // size}")  # larger ones are not read
             super().__init__(database, header)
         except BaseException:
             database.close()

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from console.flight.answer import Answer, Header, Problem, RecordError
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
-from console.flight.record_file import CHAIN, DEEPEST, MOST_MADE
+from console.flight.record_file import CHAIN, DEEPEST, MOST_FILE, MOST_MADE
 from console.flight.store import Store, create
 
 BEGAN = 1_700_000_000_000
@@ -445,6 +445,8 @@ def test_a_long_request_is_not_held(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_an_error_of_the_system(tmp_path: Path) -> None:
     writer = FlightWriter(tmp_path / "record", HEAD)
+    (most,) = writer.database.execute("PRAGMA max_page_count").fetchone()
+    assert most * 4096 == MOST_FILE  # a larger one would not be read
     writer.database.execute("PRAGMA max_page_count = 20")
     with pytest.raises(OSError, match="full") as told:  # noqa: PT012 - it may be said at either
         writer.add(Answer(BEGAN, 0, 1, "a", 9092, 3, 12, b"", os.urandom(500_000)))
