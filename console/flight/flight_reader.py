@@ -57,7 +57,7 @@ _LONGEST_TABLE = 1 << 14
 _HEAD = 105
 """Bytes at a database's beginning: its header, and that of the page with the names of its tables."""
 _SALT = slice(16, 24)
-"""Of the file with a database's last pages: another one once it begins anew."""
+"""Of the file with a database's last pages: another one once it begins again."""
 _TRIES = 5
 
 _DAMAGE = (Damaged, sqlite3.Error, msgspec.ValidationError)
@@ -264,7 +264,7 @@ class FlightReader:
     def _changed(self) -> Iterator[_Said]:
         for row in self._rows("SELECT * FROM answers ORDER BY id", Changed):
             if (row.payload is None) == (row.problem is None):
-                raise Damaged("an answer that is none, or two")
+                raise Damaged("an answer without a body and a problem, or with both")
             given = row.payload if row.problem is None else _problem(row.problem)
             yield _Said(*row[:4], given)
 

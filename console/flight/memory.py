@@ -149,7 +149,7 @@ class Memory(Store):
 
     def _make_room(self, now_ms: int) -> None:
         """Delete the oldest until three quarters are left; where the last answers alone take more, leave the largest of
-        them off for a while, those to questions that nobody asks any more first."""
+        them off for a while, those to questions that no client asks any more first."""
         began = self.began_ms or now_ms
         for part in (2, 4, 8, 16):
             self._delete_before(now_ms - (now_ms - began) // part)
