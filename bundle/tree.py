@@ -45,7 +45,6 @@ UNUSED = (
     f"{SITE}/pip-*/*",
     # Batches of records in C, for producers and consumers; they alone want the host's libz. We have our own reader.
     f"{SITE}/aiokafka/record/_crecords/*",
-    f"{SITE}/pydantic/v1/*",
     f"{SITE}/*.pyi",
     f"{SITE}/*.pyx",
     f"{SITE}/*.pxd",

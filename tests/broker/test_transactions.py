@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.transactions import describe_transactions, list_transactions, poll_transactions
@@ -51,9 +51,9 @@ Kac = Callable[..., tuple[int, str, str]]
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
     everyone = ConfigResource(BROKER, "")
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
     yield
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
 
 
 @pytest.fixture(scope="module")
