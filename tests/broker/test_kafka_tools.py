@@ -179,7 +179,7 @@ def compare_transactions(kafka: KafkaCluster, commands: KafkaCommands, topic: st
         found: list[dict[str, Any]] = kac_data(kafka, "transactions", words)[part]
         return found
 
-    columns = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
+    columns: tuple[str, ...] = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
     names = ("transactional_id", "coordinator", "producer", "state")
     for words in (("list",), ("list", "--duration-filter", "100000000")):
         listed = sorted(picked(row, *columns) for row in theirs(*words))
