@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import ended, running
+from benchmarks.faults.neighbours.real import Eyes, RealNeighbour, Steps
+from benchmarks.faults.rights import USER, acl
 from console.model.acl import CLUSTER_NAME
 from console.model.changes import AlterQuotas, CreateAcls, DeleteAcls
 from console.model.quota import QuotaEntity
-from tests.faults.fault import cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import ended, running
-from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps
-from tests.faults.rights import USER, acl
 
 LIMIT = 5_000.0
 """Bytes a second of each broker."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.neighbours.real import RealNeighbour, clients, groups, nodes, partitions, storage
+from benchmarks.faults.neighbours.real import RealNeighbour, clients, groups, nodes, partitions, storage
 
 REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
     each.name: each

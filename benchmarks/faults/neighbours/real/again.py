@@ -1,6 +1,6 @@
-"""Make all neighbours on real brokers again, and keep what was named: ``python -m tests.faults.neighbours.real.again
-VERSION [NAME …]``, VERSION as 4.4.0; then ``python -m tests.faults.table`` writes it into docs/triage.md. An hour for
-each version; needs Java and root."""
+"""Make all neighbours on real brokers again, and keep what was named:
+``python -m benchmarks.faults.neighbours.real.again VERSION [NAME …]``, VERSION as 4.4.0; then
+``python -m benchmarks.faults.table`` writes it into docs/triage.md. An hour for each version; needs Java and root."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import asyncio
 import sys
 from collections.abc import Collection
 
-from tests.faults.kept import REAL_NEIGHBOUR_RESULTS, keep
-from tests.faults.laboratory import Laboratory
-from tests.faults.neighbours import troubles
-from tests.faults.neighbours.real import can_have, tried_on
-from tests.faults.neighbours.real.catalogue import REAL_NEIGHBOURS
+from benchmarks.faults.kept import REAL_NEIGHBOUR_RESULTS, keep
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.neighbours import troubles
+from benchmarks.faults.neighbours.real import can_have, tried_on
+from benchmarks.faults.neighbours.real.catalogue import REAL_NEIGHBOURS
 
 
 async def again(version: str, names: Collection[str]) -> None:

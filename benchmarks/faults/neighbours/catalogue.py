@@ -1,8 +1,8 @@
-"""All neighbours. Each module has those of one sort of faults, as `tests.faults` has the faults."""
+"""All neighbours. Each module has those of one sort of faults, as `benchmarks.faults` has the faults."""
 
 from __future__ import annotations
 
-from tests.faults.neighbours import Neighbour, clients, groups, nodes, partitions, storage
+from benchmarks.faults.neighbours import Neighbour, clients, groups, nodes, partitions, storage
 
 NEIGHBOURS: dict[str, Neighbour] = {
     each.name: each

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from benchmarks.faults.catalogue import FAULTS
+from benchmarks.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
+from benchmarks.faults.fault import cause
+from benchmarks.faults.laboratory import WARM, Laboratory
+from benchmarks.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
+from benchmarks.faults.neighbours.real.groups import make_fault
+from benchmarks.faults.neighbours.real.partitions import annex, retire
+from benchmarks.faults.nodes import DELAY, VICTIM
 from console.admin.settings import ConnectionSettings
 from console.model.config import CLUSTER_DEFAULT, broker_resource
-from tests.faults.catalogue import FAULTS
-from tests.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
-from tests.faults.fault import cause
-from tests.faults.laboratory import WARM, Laboratory
-from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
-from tests.faults.neighbours.real.groups import make_fault
-from tests.faults.neighbours.real.partitions import annex, retire
-from tests.faults.nodes import DELAY, VICTIM
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 

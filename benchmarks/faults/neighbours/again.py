@@ -1,5 +1,5 @@
-"""Look at all neighbours again, and keep what was named: ``python -m tests.faults.neighbours.again``; then
-``python -m tests.faults.table`` writes it into docs/triage.md. Names as arguments: those alone."""
+"""Look at all neighbours again, and keep what was named: ``python -m benchmarks.faults.neighbours.again``; then
+``python -m benchmarks.faults.table`` writes it into docs/triage.md. Names as arguments: those alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from tests.faults.kept import NEIGHBOUR_RESULTS, keep
-from tests.faults.laboratory import commit
-from tests.faults.neighbours import tried
-from tests.faults.neighbours.catalogue import NEIGHBOURS
+from benchmarks.faults.kept import NEIGHBOUR_RESULTS, keep
+from benchmarks.faults.laboratory import commit
+from benchmarks.faults.neighbours import tried
+from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
 
 
 async def again(names: Collection[str]) -> None:

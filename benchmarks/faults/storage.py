@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from benchmarks.faults.cluster import SPARE_ON
+from benchmarks.faults.fault import Begin, Fault, beside, cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import ended, running
+from benchmarks.faults.nodes import NODE
 from console.model.changes import DeleteRecords, LogTarget
 from console.model.config import topic_resource
-from tests.faults.cluster import SPARE_ON
-from tests.faults.fault import Begin, Fault, beside, cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import ended, running
-from tests.faults.nodes import NODE
 
 SPARE = frozenset({"the spare directory"})
 LEFT = 0.05

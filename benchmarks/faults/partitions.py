@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from benchmarks.faults.fault import Begin, Fault, beside, cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import running
+from benchmarks.faults.nodes import NODE, VICTIM
 from console.model.config import broker_resource, topic_resource
-from tests.faults.fault import Begin, Fault, beside, cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import running
-from tests.faults.nodes import NODE, VICTIM
 from tests.support.transactional_client import TransactionalClient
 
 THROTTLED = {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"}

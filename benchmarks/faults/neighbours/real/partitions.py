@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from benchmarks.faults.cluster import ANNEX, CORE
+from benchmarks.faults.fault import cause
+from benchmarks.faults.laboratory import WARM, Laboratory
+from benchmarks.faults.load import running
+from benchmarks.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
+from benchmarks.faults.neighbours.real.groups import make_fault, stands_at
+from benchmarks.faults.nodes import VICTIM
+from benchmarks.faults.partitions import OFFSETS
 from console.model.changes import UnregisterBroker
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from tests.faults.cluster import ANNEX, CORE
-from tests.faults.fault import cause
-from tests.faults.laboratory import WARM, Laboratory
-from tests.faults.load import running
-from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
-from tests.faults.neighbours.real.groups import make_fault, stands_at
-from tests.faults.nodes import VICTIM
-from tests.faults.partitions import OFFSETS
 from tests.support.transactional_client import TransactionalClient
 
 LARGE = bytes(10_000)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from benchmarks.faults.catalogue import FAULTS
+from benchmarks.faults.fault import cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import Consumer, ended, running
+from benchmarks.faults.neighbours.real import RealNeighbour, Steps
 from console.model.changes import DeleteRecords, LogTarget
-from tests.faults.catalogue import FAULTS
-from tests.faults.fault import cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import Consumer, ended, running
-from tests.faults.neighbours.real import RealNeighbour, Steps
 
 RECORDS, DELETED = 11, 10
 MANY = 300

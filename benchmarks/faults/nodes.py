@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 
+from benchmarks.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
+from benchmarks.faults.fault import Begin, Fault, beside, cause
+from benchmarks.faults.laboratory import STEADY, Laboratory
+from benchmarks.faults.load import running
 from console.admin.changes import send
 from console.admin.cluster import describe_quorum
 from console.model.changes import ElectLeaders, PartitionTarget, UnregisterBroker
 from console.model.config import broker_resource
-from tests.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
-from tests.faults.fault import Begin, Fault, beside, cause
-from tests.faults.laboratory import STEADY, Laboratory
-from tests.faults.load import running
 from tests.support.stopped_thread import java_thread, stopped_thread
 
 VICTIM = 3

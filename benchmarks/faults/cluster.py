@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
-from tests.faults.relay import Relays
+from benchmarks.faults.relay import Relays
 from tests.support.certificates import Authority
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import START_SECONDS, KafkaCluster

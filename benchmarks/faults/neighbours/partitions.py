@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.neighbours import Neighbour, embedded, modelled
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic, striped
 from console.model.cluster import Broker, LogDir, Reassignment, ReplicaSize, ReplicaSizes
 from console.model.codes import ConfigSource
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
-from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, embedded, modelled
 from tests.unit.test_triage import config, without_broker
 
 WHOLE = 10_000_000

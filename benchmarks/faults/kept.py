@@ -7,16 +7,18 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.faults.trial import Names, Trial
 from console.cli.replay import replay_verdict
 from console.triage.diagnosis import Verdict
 from console.triage.observations import Observations
-from tests.faults.trial import Names, Trial
 
-RESULTS = Path(__file__).with_name("results.json")
-NEIGHBOUR_RESULTS = Path(__file__).with_name("neighbours") / "results.json"
-REAL_NEIGHBOUR_RESULTS = Path(__file__).with_name("neighbours") / "real" / "results.json"
+_KEPT = Path(__file__).resolve().parents[2] / "tests" / "faults"
+"""Tests read them."""
+RESULTS = _KEPT / "results.json"
+NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "results.json"
+REAL_NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "real" / "results.json"
 """Of those on real brokers, by name and form."""
-RECORDS = Path(__file__).with_name("records")
+RECORDS = _KEPT / "records"
 RECORDED = RECORDS / "trials.json"
 """The trials that the records are of; those in `RESULTS` may be later ones."""
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.neighbours import Neighbour, modelled
 from console.model.cluster import GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.codes import ConfigSource
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, topic_resource
@@ -13,8 +15,6 @@ from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
 from console.model.snapshot import Snapshot
 from console.triage.facts import Facts
-from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, modelled
 from tests.unit.test_triage import DAY_MS, healthy, kept_for, logs_at, now_ms
 from tests.unit.test_triage_retention import ORDERS, Own, configured
 

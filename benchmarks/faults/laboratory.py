@@ -13,6 +13,10 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
+from benchmarks.faults.cluster import FaultCluster
+from benchmarks.faults.fault import Begin, Fault, Name
+from benchmarks.faults.load import VALUE, Consumer, Producer, now_ms, running
+from benchmarks.faults.trial import Names, Trial
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
@@ -51,10 +55,6 @@ from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.triage.symptoms import Subject
-from tests.faults.cluster import FaultCluster
-from tests.faults.fault import Begin, Fault, Name
-from tests.faults.load import VALUE, Consumer, Producer, now_ms, running
-from tests.faults.trial import Names, Trial
 
 PATIENCE = 90.0
 """Seconds until a cluster has to be well again."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from benchmarks.faults.fault import Begin, Fault, cause
+from benchmarks.faults.laboratory import Laboratory
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from tests.faults.fault import Begin, Fault, cause
-from tests.faults.laboratory import Laboratory
 
 USER = "alice"
 

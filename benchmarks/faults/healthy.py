@@ -7,10 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
+from benchmarks.faults.laboratory import STEADY, Laboratory, Watch
+from benchmarks.faults.load import ended, running
+from benchmarks.faults.trial import Trial
 from console.triage.symptoms import Subject
-from tests.faults.laboratory import STEADY, Laboratory, Watch
-from tests.faults.load import ended, running
-from tests.faults.trial import Trial
 
 QUIET, RESTART = "healthy", "rolling restart"
 _GROUP = "deployed-readers"

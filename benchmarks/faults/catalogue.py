@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-from tests.faults import groups, nodes, partitions, rights, storage
-from tests.faults.fault import Fault
+from benchmarks.faults import groups, nodes, partitions, rights, storage
+from benchmarks.faults.fault import Fault
 
 FAULTS: dict[str, Fault] = {
     fault.name: fault for fault in (*nodes.FAULTS, *storage.FAULTS, *partitions.FAULTS, *groups.FAULTS, *rights.FAULTS)

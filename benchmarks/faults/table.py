@@ -1,4 +1,4 @@
-"""The laboratory's table in docs/triage.md, made of the kept results: ``python -m tests.faults.table``."""
+"""The laboratory's table in docs/triage.md, made of the kept results: ``python -m benchmarks.faults.table``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tests.faults.catalogue import FAULTS
-from tests.faults.fault import Fault, Name
-from tests.faults.kept import NEIGHBOUR_RESULTS, REAL_NEIGHBOUR_RESULTS, trials
-from tests.faults.neighbours import ILL, WELL, Neighbour, troubles
-from tests.faults.neighbours.catalogue import NEIGHBOURS
-from tests.faults.neighbours.real.catalogue import NOT_MADE, REAL_NEIGHBOURS
-from tests.faults.score import Judged, judge, score
-from tests.faults.trial import Told, Trial
+from benchmarks.faults.catalogue import FAULTS
+from benchmarks.faults.fault import Fault, Name
+from benchmarks.faults.kept import NEIGHBOUR_RESULTS, REAL_NEIGHBOUR_RESULTS, trials
+from benchmarks.faults.neighbours import ILL, WELL, Neighbour, troubles
+from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
+from benchmarks.faults.neighbours.real.catalogue import NOT_MADE, REAL_NEIGHBOURS
+from benchmarks.faults.score import Judged, judge, score
+from benchmarks.faults.trial import Told, Trial
 from tests.support.kafka_jars import RELEASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "triage.md"
-BEGIN, END = "<!-- laboratory: made by python -m tests.faults.table -->", "<!-- end of laboratory -->"
+BEGIN, END = "<!-- laboratory: made by python -m benchmarks.faults.table -->", "<!-- end of laboratory -->"
 VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
@@ -188,19 +188,21 @@ def written(page: str, section: str) -> str:
 
 
 INTRODUCTION = """Faults are made on three real brokers, each a controller too, under load, and undone again
-(`tests/faults`). Times are seconds from the beginning of the fault until its cause is first named, with the highest
-certainty that it got; what was there before the console opened counts from its opening. The brokers miss a follower
-after 5 s instead of 30 (`replica.lag.time.max.ms`) and a broker after 6 s instead of 9 (`broker.session.timeout.ms`):
-with the brokers' defaults these take longer. A cause that is neither the fault nor a true consequence of it counts
-as a false alarm, even if it was named for one look only. `python -m benchmarks.triage` makes the faults again."""
+(`benchmarks/faults`). Times are seconds from the beginning of the fault until its cause is first named, with the
+highest certainty that it got; what was there before the console opened counts from its opening. The brokers miss a
+follower after 5 s instead of 30 (`replica.lag.time.max.ms`) and a broker after 6 s instead of 9
+(`broker.session.timeout.ms`): with the brokers' defaults these take longer. A cause that is neither the fault nor a
+true consequence of it counts as a false alarm, even if it was named for one look only. `python -m benchmarks.triage`
+makes the faults again."""
 
 
 NEIGHBOURS_INTRODUCTION = """Each is a cluster that is well and has the symptom of a fault. It differs from it in one
 fact, with which it is ill: the well one has to stay without a trouble at every look, the ill one has to be named
-(`tests/faults/neighbours`). `python -m tests.faults.neighbours.again` looks at them again: they are values, or
-embedded clusters. On real brokers, of the laboratory and under its load, real clients and Kafka's own requests make
-them (`tests/faults/neighbours/real`, `python -m tests.faults.neighbours.real.again`): the well one is looked at, the
-fact is switched, and the seconds are those until the cause is named, with the certainty that it had then at most."""
+(`benchmarks/faults/neighbours`). `python -m benchmarks.faults.neighbours.again` looks at them again: they are values,
+or embedded clusters. On real brokers, of the laboratory and under its load, real clients and Kafka's own requests make
+them (`benchmarks/faults/neighbours/real`, `python -m benchmarks.faults.neighbours.real.again`): the well one is looked
+at, the fact is switched, and the seconds are those until the cause is named, with the certainty that it had then at
+most."""
 
 
 def kept() -> str:

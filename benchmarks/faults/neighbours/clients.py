@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.neighbours import Neighbour, embedded, modelled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster
@@ -27,8 +29,6 @@ from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.facts import Facts, RequestLogs, opened
-from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, embedded, modelled
 from tests.unit.test_triage import START, TICK, healthy, moved, now_ms
 
 PLACE = ("orders", 0)

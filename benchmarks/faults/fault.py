@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from tests.faults.laboratory import Laboratory
+    from benchmarks.faults.laboratory import Laboratory
 
 Begin = Callable[[], Awaitable[None]]
 """Makes the fault, in a cluster that is prepared for it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.neighbours import Neighbour, modelled
 from console.model.cluster import GroupLag, LogRange, PartitionLag
 from console.model.snapshot import Snapshot
-from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, modelled
 from tests.unit.test_triage import moved
 
 

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from benchmarks.faults.cluster import SPARE_ON
+from benchmarks.faults.fault import cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import running
+from benchmarks.faults.neighbours.real import Eyes, RealNeighbour, Steps
+from benchmarks.faults.neighbours.real.groups import make_fault
+from benchmarks.faults.storage import CORRUPT_ON, DAYS_MS, LEFT, SEGMENT
 from console.model.changes import DeleteRecords, LogTarget
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from tests.faults.cluster import SPARE_ON
-from tests.faults.fault import cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import running
-from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps
-from tests.faults.neighbours.real.groups import make_fault
-from tests.faults.storage import CORRUPT_ON, DAYS_MS, LEFT, SEGMENT
 
 LARGE = bytes(10_000)
 CUT = "log.retention.ms"

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from benchmarks.faults.fault import cause
+from benchmarks.faults.neighbours import Neighbour, embedded, modelled
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
@@ -18,8 +20,6 @@ from console.model.metadata_views import Views, views_after
 from console.model.observers import PLACEMENT_KEYS
 from console.model.snapshot import Snapshot, with_configs
 from console.triage.facts import Facts
-from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, embedded, modelled
 from tests.unit.test_triage import START, TICK, healthy, set_by, without_broker
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from benchmarks.faults.catalogue import FAULTS
+from benchmarks.faults.fault import Name
+from benchmarks.faults.trial import Told, Trial
 from console.triage.cause import Certainty, Severity
-from tests.faults.catalogue import FAULTS
-from tests.faults.fault import Name
-from tests.faults.trial import Told, Trial
 
 _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from benchmarks.faults.fault import Begin, Fault, beside, cause
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.load import Consumer, Producer, ended, running
 from console.model.changes import AlterQuotas
 from console.model.quota import QuotaEntity
-from tests.faults.fault import Begin, Fault, beside, cause
-from tests.faults.laboratory import Laboratory
-from tests.faults.load import Consumer, Producer, ended, running
 
 
 @asynccontextmanager
