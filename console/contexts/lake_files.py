@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from console.admin.aws_keys import AwsSource
-    from console.pipeline.files import Filesystem
-    from console.pipeline.s3 import S3Keys
+    from console.lake.files import Filesystem
+    from console.lake.s3 import S3Keys
 
 SECONDS = 10.0
 """For a command or a service that gives credentials."""
@@ -35,7 +35,7 @@ def lake_files(where: str) -> Filesystem | None:
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
         return None
-    from console.pipeline.files import PACKAGE, LakeError
+    from console.lake.files import PACKAGE, LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -44,7 +44,7 @@ def lake_files(where: str) -> Filesystem | None:
         raise LakeError(f"{where} needs {' and '.join(missing)}, not installed: {PACKAGE}")
     from console.admin.aws_keys import AwsSource
     from console.admin.errors import AdminError
-    from console.pipeline.s3 import S3Files
+    from console.lake.s3 import S3Files
 
     source = AwsSource(None, SECONDS)
     try:
@@ -64,8 +64,8 @@ def lake_files(where: str) -> Filesystem | None:
 def _renewed(source: AwsSource) -> S3Keys:
     """Return the credentials as they are now. Raises StoreError."""
     from console.admin.errors import AdminError
-    from console.pipeline.files import StoreError
-    from console.pipeline.s3 import S3Keys
+    from console.lake.files import StoreError
+    from console.lake.s3 import S3Keys
 
     try:
         found = source.keys()
