@@ -1,4 +1,4 @@
-"""A record is replayed: the verdict of each of its times is the one that was seen then."""
+"""A record of embedded or of real brokers is replayed: the verdict of each poll is the one that was seen then."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from console.admin.configs import alter_configs
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
@@ -17,11 +20,16 @@ from console.embedded.spec import ClusterSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import SET
+from console.model.config import topic_resource
 from console.triage.diagnosis import Verdict
 from console.wire.answer_parts import likeness
 from console.wire.assignments import consumer_assignment
 from console.wire.frames import decode_body
 from console.wire.schemas import messages
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.recorded_polls import compare, timeless, watched
 
 LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
@@ -183,3 +191,35 @@ def test_what_is_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     for file in (other, tmp_path / "missing"):
         code, out, err = triage(capsys, "--replay", str(file))
         assert (code, out, err.count("\n")) == (1, "", 1)
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+TOPIC = "replayed"
+
+
+@pytest.mark.takes(25)
+async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
+    settings = ConnectionSettings(own_cluster.addresses)
+    link = Link(settings)
+    try:
+        assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
+        impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})
+        await alter_configs(link, impossible, validate_only=False)
+    finally:
+        await link.close()
+
+    def step(number: int) -> None:
+        if number == 3:
+            own_cluster.kill(3)
+        if number == 16:
+            own_cluster.bring_up()
+
+    file = tmp_path / "real.flight"
+    live = await watched(own_cluster.bootstrap, file, 24, step)
+    named = {(each.claim.cause, each.claim.subject.broker) for verdict in live for each in verdict.causes}
+    assert ("broker-down", 3) in named
+    assert "min-isr-impossible" in {cause for cause, _ in named}
+    await asyncio.to_thread(compare, live, file)  # it has a loop of its own

@@ -1,4 +1,6 @@
-"""What changes in a cluster is printed as it happens: what others change, and what comes from this host."""
+"""What changes in a cluster is printed as it happens: what others change, and what comes from this host. On real
+brokers, 4.3 and 3.9, a change by kafka-configs is seen as another's, ours has its author, and Enter takes the other one
+back."""
 
 from __future__ import annotations
 
@@ -16,15 +18,18 @@ from typing import Any
 
 import pytest
 
+from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
+from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.changes import CreateTopics, NewTopic
+from console.model.config import CLUSTER_DEFAULT, own_value, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import LeaveQuorum
@@ -34,8 +39,11 @@ from console.session.event_reversal import way_back
 from console.session.reads_in_turn import FEW, FOR_EVENTS, Paces, ReadsInTurn, gaps, unseen_since
 from console.session.session import Session
 from console.triage.events import Event, Kind
+from console.tui.app import Console
 from tests.support.children import Child
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
+from tests.tui.console_app import Driven
 
 
 @pytest.fixture
@@ -125,8 +133,6 @@ def test_no_broker_answers() -> None:
         gone = running.bootstrap
     assert cli.run(["events", "-b", gone, "--for", "1s"]) == 1
 
-
-# -- what is read in turn, here at a quick pace ------------------------------------------------------------------------
 
 QUICK = Paces(cluster=0.1, groups=0.1, quotas=0.1, acls=0.1, scram=0.1, configs=0.1)
 
@@ -229,3 +235,72 @@ async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
         assert wish.edit == LeaveQuorum(3, directory)
         cluster.call(lambda c: c.state.move_controller(2))
         assert line(await it.next())[9:] == "  active controller  node 1 → node 2  –"
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+CONFIGS = "kafka.admin.ConfigCommand"
+
+
+@pytest.fixture(params=["plain_cluster", pytest.param("kafka39", marks=pytest.mark.long)])
+def real(request: pytest.FixtureRequest) -> KafkaCluster:
+    found: KafkaCluster = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+async def screen(real: KafkaCluster, name: str) -> AsyncIterator[Driven]:
+    """The console on a real with a topic of this test's, at its events, when everything has been read once."""
+    settings = ConnectionSettings(real.addresses)
+    with AdminClient(settings) as client:
+        outcomes = await client.run(changes.send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
+        assert all(outcome.ok for outcome in outcomes)
+        app = Console(Session(client, Context("events", "test", settings)), ConsoleSettings(refresh=1.0))
+        async with app.run_test(size=(120, 40)) as pilot:
+            it = Driven(app, pilot, client)
+            await it.press("comma")
+            await it.until(lambda: app.journal.events.record is not None and not app.journal.events.gaps())
+            yield it
+
+
+def _events(it: Driven, name: str) -> list[str]:
+    record = it.app.journal.events.record
+    return [what_text(event) for event in record.events if name in what_text(event)] if record is not None else []
+
+
+@pytest.mark.takes(50)
+async def test_another_clients_change_ours_and_the_way_back(screen: Driven, real: KafkaCluster, name: str) -> None:
+    def kafka_configs(type_: str, value: str) -> None:
+        real.run_admin_tool(CONFIGS, "--alter", "--entity-type", type_, "--entity-name", name, "--add-config", value)
+
+    await asyncio.to_thread(kafka_configs, "topics", "retention.ms=3600000")
+    await asyncio.to_thread(kafka_configs, "users", "consumer_byte_rate=1048576")
+    await screen.shows(f"topic {name} retention.ms")
+    await screen.shows(f"user {name} consumer_byte_rate")
+    assert "not kac" in screen.line(f"user {name} consumer_byte_rate")
+    assert "not kac" in screen.line(f"topic {name} retention.ms")
+
+    await screen.command(f"set topic {name} segment.ms=7200000")
+    await screen.press("7", "A")
+    await screen.shows("IncrementalAlterConfigs")
+    await screen.press("y")
+    await screen.shows("applied")
+    await screen.press("comma")
+    await screen.shows(f"topic {name} segment.ms")
+    assert "not kac" not in screen.line(f"topic {name} segment.ms")
+
+    await screen.press("slash")
+    await screen.type("retention.ms")
+    await screen.press("enter", "g")
+    await screen.shows("was –; became 3600000 (1 h)")
+    await screen.press("enter")
+    await screen.until(lambda: bool(screen.app.session.plan.staged))
+    await screen.press("7", "A")
+    await screen.shows("IncrementalAlterConfigs")
+    await screen.press("y")
+    await screen.shows("applied")
+    await screen.app.session.read_configs([topic_resource(name)])
+    entry = screen.app.session.snapshot.configs[topic_resource(name)].get("retention.ms")
+    assert own_value(entry, topic_resource(name)) is None
+    await screen.until(lambda: _events(screen, name).count(f"topic {name} retention.ms") == 2)

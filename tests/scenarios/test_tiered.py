@@ -1,4 +1,5 @@
-"""Offsets of tiered logs beside what kafka-get-offsets says of them; a real broker with Kafka's LocalTieredStorage."""
+"""Offsets of tiered logs, as far as a broker's version has them; topics that are not tiered are not asked. A real
+broker with Kafka's LocalTieredStorage says what kafka-get-offsets says."""
 
 from __future__ import annotations
 
@@ -7,17 +8,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
+from console.admin.client import AdminClient
 from console.admin.link import Link, until_settled
 from console.admin.partitions import log_ranges, tiered_offsets
 from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
 from console.model.cluster import TieredOffsets
+from console.model.config import topic_resource
+from console.session.session import Session
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands
@@ -25,7 +34,49 @@ from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, tiered_storage
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip, running
 
-pytestmark = pytest.mark.slow
+COLD, WARM = ("cold", 0), ("cold", 1)
+
+
+def seed(cluster: EmbeddedCluster) -> None:
+    """Two topics; of partition 0 of `cold` 1,000 records are in remote storage, and 200 of them on disk, too."""
+    for name in ("cold", "plain"):
+        cluster.state.put_topic(new_topic(name, striped([1], 2, 1), [1]))
+    cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "true"})
+    log = cluster.state.logs[COLD] = PartitionLog()
+    log.end, log.tiered_to, log.local_start = 1_500, 999, 800
+
+
+@pytest.fixture(params=["4.4", "4.0", "3.9"])
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param)) as made:
+        seed(made)
+        yield made
+
+
+async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> None:
+    with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+        session = Session(client, Context("test", "tests", client.settings), "run")
+        found, failures = await client.run(tiered_offsets, [COLD, WARM])
+        pending = (1_000, -1) if cluster.release.name == "4.4" else (None, None)
+        assert found == {COLD: TieredOffsets(800, 999, pending[0]), WARM: TieredOffsets(0, -1, pending[1])}
+        assert failures == []
+        await session.read_topics()
+        await session.read_tiered("plain")
+        await session.read_tiered("nosuch")
+        assert session.snapshot.tiered == {}
+        await session.read_tiered("cold")
+        before = session.snapshot
+        await session.read_tiered("cold")
+        assert before.tiered == found
+        assert session.snapshot is before, "nothing new is no new snapshot"
+        cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "false"})
+        await session.read_configs([topic_resource("cold")])
+        await session.read_tiered("cold")
+        assert session.snapshot.tiered == {}
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
 
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 
@@ -85,6 +136,8 @@ def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, ti
     return {int(number): int(offset or -1) for _, number, offset in rows}
 
 
+@pytest.mark.broker
+@pytest.mark.slow
 async def test_what_is_on_disk_and_what_in_remote_storage(
     tiered: KafkaCluster, commands: KafkaCommands, name: str
 ) -> None:

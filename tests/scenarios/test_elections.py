@@ -1,19 +1,27 @@
-"""Elections and cancelled moves through a session: what is forecast is what the cluster then does."""
+"""Elections and cancelled moves: what is forecast is what the embedded cluster then does, and real brokers, 4.3 and
+3.9, do it as Kafka's own commands do."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
+from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.link import until_settled
 from console.admin.partitions import moved
+from console.admin.replicas import replica_logs
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.answers.results import Printer
 from console.cli import main as cli
@@ -26,24 +34,38 @@ from console.embedded.replicas import broker_back, broker_lost, new_topic, start
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.state import ClusterState
 from console.language.grammar import parse
+from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.model.acl import Acl
-from console.model.changes import AlterReassignments, ElectLeaders, MoveTarget, PartitionTarget, Status
+from console.model.changes import (
+    AlterReassignments,
+    CreateTopics,
+    ElectLeaders,
+    MoveTarget,
+    NewTopic,
+    Outcome,
+    PartitionTarget,
+    Status,
+)
 from console.model.cluster import Partition, Reassignment, ReplicaLogs, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.elections import UncleanElection, leaders_by_broker, unclean_election
+from console.model.elections import UncleanElection, leaders_by_broker, needs_preferred, unclean_election
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.compile import compile_plan, predict
+from console.plan.compile import compile_plan, predict, runbook
 from console.plan.conflicts import conflicts
 from console.plan.current_state import current_state, verdict
+from console.plan.diff import diff
 from console.plan.edits import CancelMove, ElectPreferred, ElectUnclean
+from console.plan.kafka_tools import STDIN
 from console.plan.kinds.leaders import preferred_elections
-from console.plan.plan import EMPTY, stage
-from console.plan.reconcile import ApplyOptions
+from console.plan.plan import EMPTY, StageReport, stage
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.requests import RECORD_LIMIT, Facts
-from console.plan.risks import effects
+from console.plan.risks import effects, risks
 from console.plan.staged import Described
+from console.session.applying import check_plan
+from console.session.plan_facts import read_for_risks
 from console.session.reading import read_needs
 from console.session.script_runner import Runner
 from console.session.session import Session
@@ -53,12 +75,11 @@ from tests.embedded.test_state_laws import BROKERS, fresh
 from tests.support.applied import apply_plan
 from tests.support.cpu_time import least_cpu_seconds
 from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import BOTH
 from tests.support.whole_history import read_history
 
 PREFERRED, UNCLEAN = 0, 1
-
-
-# -- laws ------------------------------------------------------------------------------------------------------------
 
 
 def snapshot_of(state: ClusterState) -> Snapshot:
@@ -77,7 +98,7 @@ def snapshot_of(state: ClusterState) -> Snapshot:
     return Snapshot(topics=topics, replica_logs=logs, read_at=moment)  # type: ignore[arg-type]
 
 
-def write(state: ClusterState, name: str, index: int, count: int) -> None:
+def append(state: ClusterState, name: str, index: int, count: int) -> None:
     partition = state.topics[name].partitions[index]
     if partition.leader >= 0:
         state.logs[name, index].append(produced_batch(batch(*[b"x"] * count)), partition.leader_epoch)
@@ -88,6 +109,8 @@ STEPS = st.one_of(
     st.tuples(st.just("down"), st.sampled_from(BROKERS)),
     st.tuples(st.just("up"), st.sampled_from(BROKERS)),
 )
+
+
 REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=True).map(tuple)
 
 
@@ -100,7 +123,7 @@ def after(steps: Sequence[tuple[object, ...]], places: Sequence[tuple[int, ...]]
     for step in steps:
         match step:
             case ("write", str(name), int(index), int(count)):
-                write(state, name, index, count)
+                append(state, name, index, count)
             case ("down", int(broker)) if state.brokers[broker].alive:
                 broker_lost(state, broker)
             case ("up", int(broker)) if not state.brokers[broker].alive:
@@ -194,9 +217,6 @@ def test_another_source_of_offsets_only_raises_what_is_surely_lost(one: int, two
     assert (gone.elected, gone.first, gone.most) == (-1, -1, None)
 
 
-# -- many partitions ---------------------------------------------------------------------------------------------------
-
-
 def many(count: int) -> Snapshot:
     """Topics of ten partitions on two brokers, of which the second leads all."""
     partitions = tuple(Partition(number, 2, (1, 2), (1, 2)) for number in range(10))
@@ -237,9 +257,6 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
     assert large < 8.0
 
 
-# -- a session -------------------------------------------------------------------------------------------------------
-
-
 @asynccontextmanager
 async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncIterator[Session]:
     address = cluster.addresses[max(cluster.state.alive())]
@@ -261,11 +278,11 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as made:
         made.state.put_topic(new_topic("lost", [(1, 2, 3), (4, 1)], BROKERS))
         made.state.logs["lost", 0] = PartitionLog()
-        write(made.state, "lost", 0, 5)
+        append(made.state, "lost", 0, 5)
         await made.broker_down(2)
-        write(made.state, "lost", 0, 3)
+        append(made.state, "lost", 0, 3)
         await made.broker_down(3)
-        write(made.state, "lost", 0, 2)
+        append(made.state, "lost", 0, 2)
         await made.broker_down(1)
         await made.broker_up(2)
         await made.broker_up(3)
@@ -282,7 +299,7 @@ async def test_an_unclean_election_has_to_be_accepted_for_its_partition(
         assert code == 3
         assert cluster.state.topics["lost"].partitions[0].leader == -1
         assert "records from offset 5 on are lost: at least 3; broker 1 may have more, and does not answer" in err
-        assert "unclean-loss=lost/0" in err.partition("if it is meant, write apply --accept ")[2]
+        assert "unclean-loss=lost/0" in err.partition("if it is meant, append apply --accept ")[2]
         assert "! no way back: leader of lost/0: the records that the new leader does not have are gone" in out
     async with session_on(cluster) as session:
         code, out, _ = await ran(session, staging + " --accept unclean-loss=lost/0", capsys)
@@ -469,3 +486,284 @@ def test_brokers_and_partitions_in_json(capsys: pytest.CaptureFixture[str]) -> N
     found = {each["id"]: (each["leaders"], each["preferred_leaders"], each["to_elect"]) for each in brokers["brokers"]}
     assert found == {1: (1, 2, 1), 2: (1, 0, 0), 3: (1, 1, 0)}
     assert "moves_to" not in topic["partitions"][0]
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+ELECT, REASSIGN = (
+    "org.apache.kafka.tools.LeaderElectionCommand",
+    "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+)
+
+
+FIRST, SECOND, THIRD = 2, 3, 4
+"""The brokers that tests stop: broker 1 is the only controller."""
+
+
+@pytest.fixture
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
+    made.start()
+    yield made
+    made.close()
+
+
+async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:
+    """A session in which a statement was staged."""
+    session = Session(client, Context("test", "test", client.settings, journal=False))
+    (parsed,) = parse(statement)
+    await read_needs(session, needs_of_script([parsed]))
+    report = session.stage(to_edits(parsed, session.snapshot, plan=session.plan))  # type: ignore[arg-type]
+    return session, report
+
+
+def outcomes_of(report: ApplyReport) -> list[Outcome]:
+    return [outcome for result in report.results for outcome in result.outcomes]
+
+
+async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
+    listing = await client.run(topics.describe_topics, [name])
+    return listing.topics[name].partitions
+
+
+async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
+    """Wait until every replica is in the ISR of every partition."""
+
+    async def read() -> bool:
+        return any(len(each.isr) < replicas for each in await described(client, name))
+
+    assert await until_settled(read, bool, within=60, attempts=600) is False
+
+
+async def copied(client: AdminClient, name: str) -> None:
+    """Wait until all replicas of partition 0 that are up have the same records."""
+    (partition,) = await described(client, name)
+    place = name, 0
+
+    async def read() -> set[int]:
+        found = await client.run(replica_logs, {place: partition.replicas})
+        return set(found[place].ends.values())
+
+    assert len(await until_settled(read, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
+
+
+async def write(cluster: KafkaCluster, topic: str, count: int, size: int = 100) -> None:
+    """Records one by one, acknowledged by the leader alone: what it has more than others may be lost."""
+    producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, max_request_size=2**21)
+    await producer.start()
+    try:
+        for _ in range(count):
+            await producer.send_and_wait(topic, b"x" * size, partition=0)
+    finally:
+        await producer.stop()
+
+
+def elected_by(output: str) -> set[PartitionTarget]:
+    """The partitions that kafka-leader-election says it elected a leader for."""
+    line = re.search(r"Successfully completed leader election \(PREFERRED\) for partitions (.*)", output)
+    names = line[1].split(", ") if line else []
+    return {PartitionTarget(topic, int(number)) for topic, _, number in (name.rpartition("-") for name in names)}
+
+
+@BOTH
+async def test_the_same_leaders_as_kafkas_own_command_elects(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+) -> None:
+    """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
+    changes, and applying it leads to the leaders that were forecast."""
+    replicas = [((start % 3) + 2, ((start + 1) % 3) + 2) for start in range(12)]
+    assert (await client.run(send, CreateTopics((NewTopic(name, assignments=tuple(replicas)),)), validate_only=False))[
+        0
+    ].ok
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
+    await in_sync(client, name, 2)
+    session, report = await staged(client, "elect preferred all")
+    wanted = {each.edit.target for each in report.added}
+    assert {each.number for each in wanted if each.topic == name} == {1, 4, 7, 10}  # type: ignore[union-attr]
+    done = await asyncio.to_thread(
+        racked_cluster.run_tool,
+        ELECT,
+        "--bootstrap-server",
+        racked_cluster.bootstrap,
+        "--election-type",
+        "preferred",
+        "--all-topic-partitions",
+    )
+    assert elected_by(done.stdout) == wanted, done.stdout
+    assert not any(map(needs_preferred, await described(client, name)))
+
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
+    await in_sync(client, name, 2)
+    session, report = await staged(client, "elect preferred all")
+    assert {each.edit.target for each in report.added} == wanted, "the same again"
+    forecast = predict(session.snapshot, session.plan)
+    assert (await check_plan(session)).ok
+    (line, _) = next(iter(effects(session.plan.staged, session.snapshot).values()))
+    applied = await apply_plan(session)
+    assert {(each.target, each.status) for each in outcomes_of(applied)} == {(each, Status.APPLIED) for each in wanted}
+    await session.read_topics()
+    leaders = leaders_by_broker(session.snapshot.topics.values())
+    assert leaders == leaders_by_broker(forecast.topics.values())
+    forecast_leaders = dict(re.findall(r"(\d+): \d+ → (\d+)", line))
+    assert forecast_leaders == {str(broker): str(leaders[broker]) for broker in (SECOND, THIRD)}
+    _, again = await staged(client, f"elect preferred topic {name}")
+    assert not again.added
+    assert {each.reason for each in again.dropped} <= {
+        f"broker {b}, its preferred replica, leads already" for b in (2, 3, 4)
+    }
+
+    # The runbook's commands, of some partitions and of one.
+    for some in ((0, 3, 6), (9,)):
+        swapped = {MoveTarget(name, number): replicas[number][::-1] for number in some}
+        moved = await client.run(send, AlterReassignments(swapped), validate_only=False)
+        assert all(each.ok for each in moved)
+        session, report = await staged(client, f"elect preferred topic {name}")
+        assert {each.edit.target for each in report.added} == {PartitionTarget(name, number) for number in some}
+        (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
+        file = tmp_path / "partitions.json"
+        file.write_text(command.stdin)
+        words = [str(file) if word == STDIN else word for word in command.words[1:]]
+        done = await asyncio.to_thread(racked_cluster.run_tool, ELECT, *words)
+        assert elected_by(done.stdout) == {PartitionTarget(name, number) for number in some}, done.stdout + done.stderr
+
+
+@BOTH
+async def test_a_preferred_replica_that_is_away_stays_away(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str
+) -> None:
+    """Its partitions are named and not staged; sent all the same, brokers refuse them."""
+    made = CreateTopics((NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
+    assert (await client.run(send, made, validate_only=False))[0].ok
+    await asyncio.to_thread(racked_cluster.stop, SECOND)
+    await asyncio.to_thread(racked_cluster.await_brokers, (1, FIRST, THIRD))
+    _, report = await staged(client, f"elect preferred topic {name}")
+    assert not report.added
+    assert [each.reason for each in report.dropped] == [
+        f"broker {FIRST} goes on leading: broker {SECOND}, its preferred replica, is down"
+    ]
+    (outcome,) = await client.run(partitions.elect_leaders, _elect(name), validate_only=False)
+    assert outcome.failure is not None
+    assert (outcome.status, outcome.failure.name) == (Status.FAILED, "PREFERRED_LEADER_NOT_AVAILABLE")
+    _, refused = await staged(client, f"elect unclean topic {name} partition 0")
+    assert f"broker {FIRST} leads it" in refused.refused[0].reason
+
+
+def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
+    return partitions.ElectLeaders((PartitionTarget(name, 0),), unclean)
+
+
+@BOTH
+@pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.takes(25)
+async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
+) -> None:
+    """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
+    come back, and the one that has less is earlier in the order of the replicas."""
+    all_, two, one = 50, 30, 20
+    topic = NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
+    assert (await client.run(send, CreateTopics((topic,)), validate_only=False))[0].ok
+    await write(racked_cluster, name, all_)
+    for broker, more in ((THIRD, two), (SECOND, one), (FIRST, 0)):
+        await copied(client, name)
+        # As a crash: what it wrote is there, and a shutdown in order would wait for another leader.
+        await asyncio.to_thread(racked_cluster.kill, broker)
+        await asyncio.to_thread(racked_cluster.await_brokers, racked_cluster.running)
+        if more:
+            await write(racked_cluster, name, more)
+    _, report = await staged(client, f"elect unclean topic {name} partition 0")
+    (refused,) = report.refused
+    assert refused.reason == "no replica of it is alive"
+    (outcome,) = await client.run(partitions.elect_leaders, _elect(name, unclean=True), validate_only=False)
+    assert outcome.failure is not None
+    assert outcome.failure.name == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+
+    back = (THIRD,) if min_isr == 2 else (THIRD, SECOND)
+    for broker in back:
+        await asyncio.to_thread(racked_cluster.restart, broker)
+    session, report = await staged(client, f"elect unclean topic {name} partition 0")
+    would = report.added[0].was
+    assert isinstance(would, UncleanElection)
+    assert (would.elected, would.first) == (THIRD, all_)
+    assert (would.least, would.most) == (two if SECOND in back else 0, None)
+    lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
+    assert f"broker {THIRD} leads then: of the replicas {FIRST},{THIRD},{SECOND} the first that is alive" in lines
+    (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
+    assert (risk.name, risk.subject) == ("unclean-loss", f"{name}/0")
+    forecast = predict(session.snapshot, session.plan).topics[name].partitions[0]
+
+    for accepted in ((), ("unclean-loss",), (f"unclean-loss={name}/1",)):
+        unaccepted = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
+        assert not unaccepted.sent
+    applied = await apply_plan(session, ApplyOptions(risks=frozenset({f"unclean-loss={name}/0"})))
+    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+
+    async def led() -> Partition:
+        (found,) = await described(client, name)
+        return found
+
+    now = await until_settled(led, lambda found: found.leader < 0, within=30, attempts=300)
+    assert now.leader == forecast.leader == THIRD
+    await asyncio.to_thread(racked_cluster.restart, FIRST)
+    await in_sync(client, name, 1 + len(back))
+    found, _ = await client.run(partitions.list_offsets, {(name, 0): partitions.LATEST})
+    lost = all_ + two + one - found[name, 0]
+    assert found[name, 0] == would.first
+    assert would.least <= lost == two + one
+
+
+@BOTH
+async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+) -> None:
+    """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
+    made = CreateTopics((NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
+    assert (await client.run(send, made, validate_only=False))[0].ok
+    await write(racked_cluster, name, 60, 500_000)
+    await in_sync(client, name, 2)
+    before = await described(client, name)
+    file = tmp_path / "move.json"
+    move = {"topic": name, "partition": 0, "replicas": [THIRD, SECOND]}
+    file.write_text(json.dumps({"version": 1, "partitions": [move]}))
+    connect = ("--bootstrap-server", racked_cluster.bootstrap)
+    moving = ("--reassignment-json-file", str(file), "--execute", "--throttle", "200000")
+    started = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
+    assert "Successfully started" in started.stdout, started.stdout + started.stderr
+
+    async def copied_bytes() -> int:
+        found = await client.run(replica_logs, {(name, 0): (THIRD,)})
+        return found[name, 0].sizes.get(THIRD, 0)
+
+    assert await until_settled(copied_bytes, lambda size: not size, within=60, attempts=600) > 0
+    session, report = await staged(client, f"cancel move topic {name}")
+    assert [each.edit.target for each in report.added] == [MoveTarget(name, 0)]
+    lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
+    assert any(
+        re.fullmatch(rf"what broker {THIRD} copied is dropped: ≈ .* [KM]iB of ≈ 2\d.* MiB", line) for line in lines
+    )
+    forecast = predict(session.snapshot, session.plan).topics[name].partitions
+    applied = await apply_plan(session)
+    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+    assert await client.run(partitions.list_reassignments) == ()
+    after = await described(client, name)
+    # The same replicas; which of them is first follows from the order in which the move named them.
+    assert [set(each.replicas) for each in after] == [set(each.replicas) for each in before]
+    assert [each.replicas for each in after] == [each.replicas for each in forecast]
+    assert [(each.leader, set(each.isr)) for each in after] == [(each.leader, set(each.isr)) for each in forecast]
+    _, again = await staged(client, f"cancel move topic {name} partition 0")
+    assert [each.reason for each in again.dropped] == ["it does not move"]
+    cancel = AlterReassignments({MoveTarget(name, 0): None})
+    (outcome,) = await client.run(partitions.alter_reassignments, cancel, validate_only=False)
+    assert outcome.failure is not None
+    assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"
+
+    # The runbook's command, of a second move.
+    await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
+    session, report = await staged(client, f"cancel move topic {name}")
+    (command,) = runbook(diff(session.plan, session.snapshot), connect)
+    file.write_text(command.stdin)
+    words = [str(file) if word == STDIN else word for word in command.words[1:]]
+    done = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words)
+    assert "Successfully cancelled" in done.stdout, done.stdout + done.stderr
+    assert [set(each.replicas) for each in await described(client, name)] == [set(each.replicas) for each in before]
