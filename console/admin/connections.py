@@ -364,8 +364,10 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         from importlib.util import find_spec
 
         if find_spec("botocore") is None:
+            from console.extras import how_to_add
+
             what = f"{mechanism} of AWS needs botocore, which is not installed"
-            raise _incomplete_sasl(what, "Install it: pip install 'kafka-admin-console[aws]'.")
+            raise _incomplete_sasl(what, f"Install it: {how_to_add('aws')}")
         from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, role_in
 
         limit = TOKEN_SHARE * settings.connect_timeout

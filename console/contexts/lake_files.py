@@ -35,13 +35,14 @@ def lake_files(where: str) -> Filesystem | None:
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
         return None
-    from console.lake.files import PACKAGE, LakeError
+    from console.extras import how_to_add
+    from console.lake.files import LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
         raise LakeError(f"{where} is no place for a lake: name a bucket and a folder in it, as s3://bucket/lake")
     if missing := [name for name in ("obstore", "botocore") if find_spec(name) is None]:
-        raise LakeError(f"{where} needs {' and '.join(missing)}, not installed: {PACKAGE}")
+        raise LakeError(f"{where} needs {' and '.join(missing)}, not installed: {how_to_add('history')}")
     from console.admin.aws_keys import AwsSource
     from console.admin.errors import AdminError
     from console.lake.s3 import S3Files

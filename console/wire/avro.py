@@ -17,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 
+from console.extras import how_to_add
 from console.model.foreign_json import json_as
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
@@ -32,7 +33,11 @@ LARGEST_SCHEMA = 20_000
 """Types and fields of a schema with what it refers to."""
 
 _WHOLE = "kac_whole"
-MISSING = "Avro needs a package: pip install 'kafka-admin-console[schemas]'"
+
+
+def missing() -> str:
+    """Return what to install for Avro."""
+    return f"Avro needs a package: {how_to_add('schemas')}"
 
 
 def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
@@ -51,7 +56,7 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
         import fastavro.read
         import fastavro.schema
     except ImportError:
-        raise NotDecoded(MISSING) from None
+        raise NotDecoded(missing()) from None
     fastavro.read.LOGICAL_READERS.update(_OWN_LOGICAL)
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:

@@ -35,6 +35,7 @@ from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.extras import how_to_add
 from console.model.secret import Secret
 from tests.wire.fake_broker import API_VERSIONS, METADATA, Conversation, FakeBroker, Received
 
@@ -87,12 +88,13 @@ def test_a_name_of_a_host_stays_within_its_header() -> None:
 
 
 def test_without_botocore_the_line_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "botocore" else found(name))
     settings = ConnectionSettings((), "SASL_SSL", SaslSettings("AWS_MSK_IAM", options={"aws": "iam"}))
     with pytest.raises(AuthenticationFailed) as raised:
         sasl_login(settings)
     assert "AWS_MSK_IAM of AWS needs botocore" in raised.value.failure.message
-    assert "pip install 'kafka-admin-console[aws]'" in raised.value.failure.remedy
+    assert raised.value.failure.remedy == f"Install it: {how_to_add('aws')}"
 
 
 # Where credentials come from.
