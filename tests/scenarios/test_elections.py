@@ -299,7 +299,7 @@ async def test_an_unclean_election_has_to_be_accepted_for_its_partition(
         assert code == 3
         assert cluster.state.topics["lost"].partitions[0].leader == -1
         assert "records from offset 5 on are lost: at least 3; broker 1 may have more, and does not answer" in err
-        assert "unclean-loss=lost/0" in err.partition("if it is meant, append apply --accept ")[2]
+        assert "unclean-loss=lost/0" in err.partition("if it is meant, write apply --accept ")[2]
         assert "! no way back: leader of lost/0: the records that the new leader does not have are gone" in out
     async with session_on(cluster) as session:
         code, out, _ = await ran(session, staging + " --accept unclean-loss=lost/0", capsys)

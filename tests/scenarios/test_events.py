@@ -251,7 +251,7 @@ def real(request: pytest.FixtureRequest) -> KafkaCluster:
 
 @pytest.fixture
 async def screen(real: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on a real with a topic of this test's, at its events, when everything has been read once."""
+    """The console on a cluster with a topic of this test's, at its events, when everything has been read once."""
     settings = ConnectionSettings(real.addresses)
     with AdminClient(settings) as client:
         outcomes = await client.run(changes.send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
