@@ -44,7 +44,7 @@ class AwsLogin:
     """Signs each login with the present credentials."""
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Remember where to look.
+        """Keep where to look.
 
         Args:
             profile: of AWS' files; None for AWS' own order of places.

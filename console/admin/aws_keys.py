@@ -2,7 +2,7 @@
 
 Its chain of places is kept; what it leaves open is closed here. A command that a profile names runs by
 `console.programs`; answers have a largest size and a longest time; a metadata service is never asked by way of a proxy,
-a token service never without TLS; nobody is asked for the code of a device; and its log, which has what services
+a token service never without TLS; no user is asked for the code of a device; and its log, which has what services
 answer, is off.
 """
 
@@ -101,7 +101,7 @@ class AwsSource:
     """The credentials of a profile, or those in the order of AWS' own tools; botocore renews them before they end."""
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Remember where to look; nothing is read yet.
+        """Keep where to look; nothing is read yet.
 
         Args:
             profile: None for AWS' own order of places.
@@ -125,7 +125,7 @@ class AwsSource:
                 raise
             except Exception as error:  # noqa: BLE001 - its parsers raise whatever an answer leads them to
                 raise _told(error, self._named) from None
-        # It tells nobody else when they end.
+        # Only this private field says when they end.
         ends = getattr(found, "_expiry_time", None)
         return AwsKeys(str(access), Secret(str(secret)), Secret(str(token)) if token else None, self._source(), ends)
 
@@ -183,7 +183,7 @@ _SOURCES = {
     "container-role": "the container's service",
     "iam-role": "the instance's role",
 }
-"""botocore's name of a place -> what an operator is told; the others are a profile's own."""
+"""botocore's name of a place -> the words for an operator; the others are a profile's own."""
 
 
 def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: str, seconds: int) -> str:
@@ -299,7 +299,7 @@ class _Http(URLLib3Session):  # type: ignore[misc]
         return context
 
     def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
-        """Leave the connection to the context."""
+        """Do nothing: the context decides what is trusted."""
 
     def send(self, request: Any) -> Any:
         """Return the answer, whole. Raises HTTPClientError."""
