@@ -14,7 +14,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.acls import describe_acls
 from console.admin.configs import describe_configs
-from console.admin.delivery import Answer, deliver, refused
+from console.admin.delivery import Answer, Sender, Senders, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
 from console.admin.halving import Halving
@@ -255,42 +255,51 @@ async def _max_timeout(link: Link) -> int | None:
 # Ending one.
 
 
-async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome: an abort marker for the producer's open transaction is written into the partition, by its
-    leader.
+class _Abort(Sender[AbortTransaction, ProducerTarget]):
+    """Has an abort marker for the producer's open transaction written into the partition, by its leader.
 
     It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
     hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
-    command sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the
-    cluster. Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
+    command sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
     """
-    target = request.target
-    kept_back = _kept_back(request, await poll_transactions(link, [(target.topic, target.number)]))
-    if kept_back is not None:
-        return (kept_back,)
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
-    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
-    if leaderless:
-        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
-    leader = next(iter(by_broker))
 
-    def build(kio: ModuleType) -> Any:
+    api = "write_txn_markers"
+
+    def targets(self) -> tuple[ProducerTarget]:
+        return (self.request.target,)
+
+    async def refused(self) -> dict[ProducerTarget, Outcome]:
+        target = self.request.target
+        kept_back = _kept_back(self.request, await poll_transactions(self.link, [(target.topic, target.number)]))
+        return {} if kept_back is None else {target: kept_back}
+
+    async def prepare(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Outcome]:
+        by_broker, leaderless = await leaders_of(self.link, [(each.topic, each.number) for each in targets])
+        if by_broker:
+            self.route = broker(next(iter(by_broker)))
+        return {each: Outcome(each, Status.FAILED, why) for each in targets for why in leaderless.values()}
+
+    async def deliver(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Outcome]:
+        return {target: with_right_named(each) for target, each in (await super().deliver(targets)).items()}
+
+    def build(self, kio: ModuleType, targets: Sequence[ProducerTarget]) -> Any:
         from console.wire.schemas import for_version
 
-        marker = for_version(
-            kio.WritableTxnMarker,
-            producer_id=target.producer_id,
-            producer_epoch=request.producer_epoch,
-            transaction_result=False,
-            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
-            coordinator_epoch=max(0, request.coordinator_epoch),
-            transaction_version=0,
+        markers = (
+            for_version(
+                kio.WritableTxnMarker,
+                producer_id=target.producer_id,
+                producer_epoch=self.request.producer_epoch,
+                transaction_result=False,
+                topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
+                coordinator_epoch=max(0, self.request.coordinator_epoch),
+                transaction_version=0,
+            )
+            for target in targets
         )
-        return kio.WriteTxnMarkersRequest(markers=(marker,))
+        return kio.WriteTxnMarkersRequest(markers=tuple(markers))
 
-    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
-        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
+    def answers(self, response: Any, _targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Answer]:
         return {
             ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
             for marker in response.markers
@@ -298,12 +307,12 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
             for part in topic.partitions
         }
 
-    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
-        listing = await describe_producers(link, [(target.topic, target.number)])
-        return {target: ended(request, listing)}
+    async def describe_again(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Status]:
+        listing = await describe_producers(self.link, [(each.topic, each.number) for each in targets])
+        return dict.fromkeys(targets, ended(self.request, listing))
 
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return (with_right_named(outcomes[target]),)
+
+SENDERS: Senders = {AbortTransaction: _Abort}
 
 
 def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.features import describe_features
 from console.admin.link import Link, until_settled
-from console.admin.partitions import alter_reassignments, list_reassignments, log_ranges
+from console.admin.partitions import list_reassignments, log_ranges
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.changes import AlterConfigs, AlterReassignments, ConfigOp, CreateTopics, MoveTarget, NewTopic
@@ -158,9 +158,9 @@ TRANSACTION_LINES = (
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
     everyone, key = ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(key, SET, "false"),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(key, DELETE),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(key, DELETE),)}), validate_only=False)
 
 
 def less_time(line: str) -> str:
@@ -274,7 +274,7 @@ async def test_leaders_go_back(several: KafkaCluster, commands: KafkaCommands, n
         new = tuple(NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
         assert await applied(link, CreateTopics(new))
         moves = {MoveTarget(topic, number): (2, 1) for topic in topics for number in range(3)}
-        await alter_reassignments(link, AlterReassignments(moves), validate_only=False)
+        await send(link, AlterReassignments(moves), validate_only=False)
         await until_settled(lambda: list_reassignments(link), bool, within=30)
         said = []
         for topic in topics:

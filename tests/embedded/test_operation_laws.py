@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import event as seen
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.admin import changes
 from console.embedded.replicas import start_move
@@ -84,7 +85,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
             free(self)
 
     def process(front_end: str) -> Origin:
-        return this_process(front_end)._replace(started=front_end)
+        return replace(this_process(front_end), started=front_end)
 
     with patch.context() as patched:
         patched.setattr(file, "_write", writing)

@@ -642,7 +642,7 @@ async def test_a_preferred_replica_that_is_away_stays_away(
     assert [each.reason for each in report.dropped] == [
         f"broker {FIRST} goes on leading: broker {SECOND}, its preferred replica, is down"
     ]
-    (outcome,) = await client.run(partitions.elect_leaders, _elect(name), validate_only=False)
+    (outcome,) = await client.run(send, _elect(name), validate_only=False)
     assert outcome.failure is not None
     assert (outcome.status, outcome.failure.name) == (Status.FAILED, "PREFERRED_LEADER_NOT_AVAILABLE")
     _, refused = await staged(client, f"elect unclean topic {name} partition 0")
@@ -675,7 +675,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
     _, report = await staged(client, f"elect unclean topic {name} partition 0")
     (refused,) = report.refused
     assert refused.reason == "no replica of it is alive"
-    (outcome,) = await client.run(partitions.elect_leaders, _elect(name, unclean=True), validate_only=False)
+    (outcome,) = await client.run(send, _elect(name, unclean=True), validate_only=False)
     assert outcome.failure is not None
     assert outcome.failure.name == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
 
@@ -754,7 +754,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     _, again = await staged(client, f"cancel move topic {name} partition 0")
     assert [each.reason for each in again.dropped] == ["it does not move"]
     cancel = AlterReassignments({MoveTarget(name, 0): None})
-    (outcome,) = await client.run(partitions.alter_reassignments, cancel, validate_only=False)
+    (outcome,) = await client.run(send, cancel, validate_only=False)
     assert outcome.failure is not None
     assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"
 

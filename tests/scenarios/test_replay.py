@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
@@ -207,7 +207,7 @@ async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: Kafka
     try:
         assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
         impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})
-        await alter_configs(link, impossible, validate_only=False)
+        await send(link, impossible, validate_only=False)
     finally:
         await link.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.transactions import MAX_PATTERNS, describe_transactions, list_transactions, poll_transactions
@@ -284,9 +284,9 @@ Kac = Callable[..., tuple[int, str, str]]
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
     everyone = ConfigResource(BROKER, "")
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
     yield
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
 
 
 @pytest.fixture(scope="module")

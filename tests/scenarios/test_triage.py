@@ -17,9 +17,7 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
-from console.admin.configs import alter_configs
 from console.admin.link import Link, until_settled
-from console.admin.partitions import elect_leaders
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
@@ -267,9 +265,9 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
     everyone = ConfigResource(BROKER, "")
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
     yield
-    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
 
 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
@@ -446,7 +444,7 @@ async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCl
         elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)
         # Until the controller knows that the broker is back it refuses.
         await until_settled(
-            lambda: client.run(elect_leaders, elect, validate_only=False),
+            lambda: client.run(send, elect, validate_only=False),
             lambda outcomes: not outcomes[0].ok,
             within=60,
             attempts=200,

@@ -157,7 +157,8 @@ def test_another_hosts_clock_is_believed_for_a_bounded_time(ahead: timedelta) ->
 @given(JSON, WRONG_TIMES)
 @example(float("inf"), "")
 def test_any_json_in_a_plan_is_a_problem_of_the_file(data: object, made: object) -> None:
-    for edits in (data, [data], [{"edit": data}], [{"edit": {"op": "set", "value": data}, "was": data}]):
+    place = {"op": "set-config", "resource": ["TOPIC", "a"], "key": "k"}
+    for edits in (data, [data], [{"edit": data}], [{"edit": place | {"value": data}, "was": data}]):
         document = {"format": PLAN, "version": PLAN_VERSION, "cluster_id": "A", "made": made, "edits": edits}
         with pytest.raises(FileProblem):
             read_plan(json.dumps(document), "plan.json")
