@@ -45,7 +45,6 @@ UNUSED = (
     f"{SITE}/pip-*/*",
     # Batches of records in C, for producers and consumers; they alone want the host's libz. We have our own reader.
     f"{SITE}/aiokafka/record/_crecords/*",
-    f"{SITE}/pydantic/v1/*",
     # What describes hundreds of services, and authorities that are not asked: see KEPT.
     f"{SITE}/botocore/data/*",
     f"{SITE}/botocore/cacert.pem",

@@ -317,10 +317,12 @@ def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_pa
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until = time.monotonic() + PATIENCE
-        while not (file.exists() and file.stat().st_size > 20_000):
+        until, seen = time.monotonic() + PATIENCE, 0
+        while seen < 20:
             assert time.monotonic() < until
             time.sleep(0.01)
+            with suppress(OSError, RecordError):  # it is not there yet
+                seen = len(FlightReader(file))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
