@@ -553,18 +553,6 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
     return () if answer is None or isinstance(answer, Failure) else answer
 
 
-async def group_lag(link: Link, name: str) -> GroupLag:
-    """Return the lag of a group for each partition with a committed offset or an assignment, sorted.
-
-    Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
-    AdminErrors.
-    """
-    polls = await poll_groups(link, [name])
-    if name not in polls.lags:
-        raise BrokerError(polls.lag_failures[name])
-    return polls.lags[name]
-
-
 class _Position(NamedTuple):
     """A group's place in a partition, of a topic by name or id. offset: None for none; lag: -1 if the coordinator does
     not say it. code, message: why it can't be read."""

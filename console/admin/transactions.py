@@ -433,18 +433,12 @@ def _producer(state: Any) -> Producer:
 # What coordinators know.
 
 
-async def list_transactions(
-    link: Link,
-    states: Sequence[str] = (),
-    producer_ids: Collection[int] = (),
-    longer_than_ms: int = -1,
-    pattern: str | None = None,
-) -> TransactionListing:
+async def list_transactions(link: Link, longer_than_ms: int = -1, pattern: str | None = None) -> TransactionListing:
     """Return all transactions of all brokers, not described. A broker that can't be reached is the failure ``broker
     N``.
 
-    states, producer_ids: only these; empty for all. longer_than_ms: only those that have run longer, Kafka 3.8 and
-    newer. pattern: only ids that match this regular expression (RE2), Kafka 4.1 and newer.
+    longer_than_ms: only those that have run longer, Kafka 3.8 and newer. pattern: only ids that match this regular
+    expression (RE2), Kafka 4.1 and newer.
 
     **What the principal may not DESCRIBE is left out silently.** Raises Unsupported if a filter is, before Kafka 3.0,
     AdminError if the cluster can't be reached, and the first broker's error if no broker can list.
@@ -452,9 +446,7 @@ async def list_transactions(
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)
     ids = sorted((await link.refresh()).brokers)
-    answers = await asyncio.gather(
-        *(_listed_at(link, id_, least, needs, (states, tuple(producer_ids), longer_than_ms, pattern)) for id_ in ids)
-    )
+    answers = await asyncio.gather(*(_listed_at(link, id_, least, needs, (longer_than_ms, pattern)) for id_ in ids))
     listed, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     found = {each.id: each for part in listed for each in part}
     return TransactionListing(dict(sorted(found.items())), failures)
@@ -465,17 +457,17 @@ async def _listed_at(
     broker_id: int,
     least: int,
     needs: str,
-    filters: tuple[Sequence[str], tuple[int, ...], int, str | None],
+    filters: tuple[int, str | None],
 ) -> list[Transaction] | AdminError:
-    states, producer_ids, longer_than_ms, pattern = filters
+    longer_than_ms, pattern = filters
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(
             kio.ListTransactionsRequest,
-            state_filters=tuple(states),
-            producer_id_filters=producer_ids,
+            state_filters=(),
+            producer_id_filters=(),
             duration_filter=longer_than_ms,
             transactional_id_pattern=pattern,
         )
@@ -487,9 +479,6 @@ async def _listed_at(
         return error
     if response.error_code:
         return BrokerError(failure(response.error_code))
-    if response.unknown_state_filters:
-        text = f"broker {broker_id} does not know the state {response.unknown_state_filters[0]}"
-        return BrokerError(Failure("INVALID_REQUEST", text, "States are Kafka's, such as Ongoing or PrepareAbort."))
     return [
         Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
         for each in response.transaction_states

@@ -48,7 +48,7 @@ from tests.embedded.apply_fronts import (
     settings_of,
     stage,
 )
-from tests.embedded.test_operations import LAYOUT, RATE, World, world_of
+from tests.scenarios.test_operations import LAYOUT, RATE, World, world_of
 from tests.support.older_brokers import like
 
 A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"

@@ -34,7 +34,7 @@ from console.session.operating import NEEDS, ask_of, begin, read_operations, wor
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
-from tests.embedded.test_operations import RACKS, World, world_of
+from tests.scenarios.test_operations import RACKS, World, world_of
 
 BROKERS = (1, 2, 3, 4)
 DIRS = ("/data1", "/data2")
