@@ -18,7 +18,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long test-touched check docs site pictures format lock bundle release dev-venv run-venv lake-venv site-venv release-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-lake test-long test-touched check docs site pictures format lock bundle release dev-venv run-venv lake-venv site-venv release-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,7 @@ FAST := $(PYTEST) -n 4 --dist worksteal --ignore tests/broker -m 'not broker and
 SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
 # What the checks say is shown once the fast tests are through: mypy takes the time that they leave. With ALL=1, as in
-# CI, what `test-brokers` and `test-pipeline` have runs beside the core: one part's waiting is another one's time.
+# CI, what `test-brokers` and `test-lake` have runs beside the core: one part's waiting is another one's time.
 test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
 	@echo '== fast tests; beside them the checks'
 	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
@@ -63,11 +63,11 @@ look-for-java:
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
 	@$(BIN)/python -m tests.support.kafka_classes
-	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/pipeline)
+	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/lake --ignore tests/collecting)
 
-test-pipeline: dev-venv  ## the pipeline on Spark
+test-lake: dev-venv  ## the lake, on Spark
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' tests/pipeline)
+	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' tests/lake tests/collecting)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
 	@$(BIN)/python -m tests.support.kafka_jars

@@ -27,11 +27,11 @@ from typing import Any
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.metadata_log import Day, write_log
 from benchmarks.processes import Cost, Watched, cost_of, kac, watched
-from console.pipeline.kraft import plan_log
-from console.pipeline.lake import Lake
-from console.pipeline.reader import Tables
-from console.pipeline.runs import GOLD, committed
-from console.pipeline.schema import HISTORY, KRAFT_RECORD
+from console.lake.kraft import plan_log
+from console.lake.lake import Lake
+from console.lake.reader import Tables
+from console.lake.runs import GOLD, committed
+from console.lake.schema import HISTORY, KRAFT_RECORD
 from tests.support.lake_reading import rows_in
 from tests.support.metadata_log import batch, value
 

@@ -23,12 +23,12 @@ import pyarrow as pa
 
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Tree
-from console.pipeline.kraft import ROW_SCHEMA
-from console.pipeline.lake import Lake
-from console.pipeline.reader import Tables, Where
-from console.pipeline.runs import GOLD
-from console.pipeline.schema import ALTER_REQUEST, CHANGE_EVENT, HISTORY, KRAFT_RECORD, REQUEST, arrow_schema
-from console.pipeline.transforms.change_event import tagged
+from console.lake.kraft import ROW_SCHEMA
+from console.lake.lake import Lake
+from console.lake.reader import Tables, Where
+from console.lake.runs import GOLD
+from console.lake.schema import ALTER_REQUEST, CHANGE_EVENT, HISTORY, KRAFT_RECORD, REQUEST, arrow_schema
+from console.lake.transforms.change_event import tagged
 from tests.support import delta_lake
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--growth", action="store_true", help="1 : 4 : 16 in one session")
     asked = parser.parse_args(arguments)
-    from console.pipeline.spark_session import lake_session
+    from console.collecting.spark_session import lake_session
 
     sizes = [asked.records // 16, asked.records // 4, asked.records] if asked.growth else [asked.records]
     report("change events and history", records=asked.records, **load())
@@ -153,7 +153,7 @@ def main(arguments: list[str]) -> int:
 
 def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, float]:
     """Whether the answer is right, and the CPU seconds of the batch that makes gold of all."""
-    from tests.pipeline.worlds_on_spark import application
+    from tests.lake.worlds_on_spark import application
 
     asked = told(records)
     app = application(spark, where)

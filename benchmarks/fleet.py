@@ -25,12 +25,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
+from console.collecting.collect import TYPES
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
-from console.pipeline.collect import TYPES
-from console.pipeline.lake import Lake
-from console.pipeline.reader import Tables, Wanted, fleet_freshness, freshness, timeline
-from console.pipeline.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
+from console.lake.lake import Lake
+from console.lake.reader import Tables, Wanted, fleet_freshness, freshness, timeline
+from console.lake.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
 from tests.support import delta_lake
 
 SERVE = "--serve"

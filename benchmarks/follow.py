@@ -26,11 +26,11 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.console_settings import ConsoleSettings
+from console.lake.lake import Lake
+from console.lake.schema import HISTORY
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource
-from console.pipeline.lake import Lake
-from console.pipeline.schema import HISTORY
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support.kafka_cluster import KafkaCluster

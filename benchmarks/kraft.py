@@ -53,11 +53,11 @@ def decode(log: str) -> dict[str, float]:
 
 def through_spark(log: str) -> dict[str, float]:
     """The same as a stream of `kac lake`, all its columns into nothing, from when the session is there."""
+    from console.collecting.spark_session import lake_session
+    from console.lake.inputs import Inputs, MetadataLog
+    from console.lake.plans import MetadataLogs, Settings
+    from console.lake.streams import formats
     from console.model.numbers import json_text
-    from console.pipeline.inputs import Inputs, MetadataLog
-    from console.pipeline.plans import MetadataLogs, Settings
-    from console.pipeline.spark_session import lake_session
-    from console.pipeline.streams import formats
 
     with tempfile.TemporaryDirectory() as folder, lake_session(os.environ, master="local[2]") as spark:
         key = Path(folder, "key")

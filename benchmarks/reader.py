@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
-from console.pipeline.lake import Lake
-from console.pipeline.schema import HISTORY, arrow_schema
+from console.lake.lake import Lake
+from console.lake.schema import HISTORY, arrow_schema
 from tests.support import delta_lake
 
 LIMIT = 0.25

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tests.pipeline.request_lines import Logged, fetch, metadata, produce
+from tests.lake.request_lines import Logged, fetch, metadata, produce
 
 PAIRS = 300
 """Users with their clients."""

@@ -24,8 +24,8 @@ import duckdb
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Cost, cost_of, kac
 from benchmarks.request_log import write
-from console.pipeline.lake import Lake
-from console.pipeline.schema import REQUEST
+from console.lake.lake import Lake
+from console.lake.schema import REQUEST
 
 OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
 AT_THE_MARGIN = {DUCKDB: 1.1, FROM_JSON: 0.5}

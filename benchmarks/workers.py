@@ -29,10 +29,10 @@ from benchmarks.figures import load, report, report_ratio
 from benchmarks.metadata_log import Day, write_log
 from benchmarks.processes import Tree
 from benchmarks.requests import log_of
-from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
-from console.pipeline.java import Group, find_java, spark_jars
-from console.pipeline.kraft import plan_log
-from console.pipeline.spark_session import write_package
+from console.collecting.executor_package import write_package
+from console.collecting.java import Group, find_java, spark_jars
+from console.lake.inputs import Inputs, MetadataLog, RequestLog
+from console.lake.kraft import plan_log
 from tests.support.spark_cluster import SparkCluster, spark_cluster
 
 LEAST = {"request_log": 1.6, "kraft_log": 1.5}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ _LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#)([^)\s#]+)", re.MULTILINE)
 
 
 def place(page: str, link: str) -> str:
-    """Return where a link of a page leads in the site. page: its path in the checkout."""
+    """Return a link of a page as the site has it, from the page's place there. page: its path in the checkout."""
     target = (ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
-    if target in FROM_ROOT:
-        return FROM_ROOT[target]
-    return target.removeprefix("docs/")
+    return relpath(_in_site(target), Path(_in_site(page)).parent)
+
+
+def _in_site(path: str) -> str:
+    return FROM_ROOT.get(path, path.removeprefix("docs/"))
 
 
 def with_places(page: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Makes console/pipeline/spark_jars.txt: `python -m requirements.spark_jars`, where pyspark is; needs Maven.
+"""Makes console/collecting/spark_jars.txt: `python -m requirements.spark_jars`, where pyspark is; needs Maven.
 
 Of what the roots depend on, what Spark brings itself is left out, in whatever version.
 """
@@ -14,14 +14,14 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from console.pipeline.java import TABLE, Group, pom_of
+from console.collecting.java import TABLE, Group, pom_of
 
 HEAD = "# Made by `python -m requirements.spark_jars`: what a jar is for, its coordinates, its SHA-256.\n"
 
 
 @dataclass(frozen=True)
 class Roots:
-    """coordinates: what is asked for. left_out: artifacts that they bring and that the pipeline does without."""
+    """coordinates: what is asked for. left_out: artifacts that they bring and that kac does without."""
 
     coordinates: tuple[str, ...]
     left_out: tuple[str, ...]

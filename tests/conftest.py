@@ -24,6 +24,8 @@ from tests.support.own_places import changed, open_more_files, real_places, take
 from tests.support.real_clusters import KAFKA_3_9, RACKS, KafkaCluster, LastTests, group, longest_first, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
+pytest_plugins = ["tests.support.lake_fixtures"]
+
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from console.pipeline.spark_session import lake_session
+from console.collecting.spark_session import lake_session
 
 _STRUCTURE = """
 isForwarded BOOLEAN, requestHeader STRUCT<clientId: STRING, requestApiKeyName: STRING>,

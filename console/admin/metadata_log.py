@@ -1,6 +1,6 @@
 """Reads the metadata log from the controllers' own listener, as an observer does (KIP-595, KIP-630).
 
-Its records have secrets in plain text: the bytes go to a decoder that takes them out (`console.pipeline.kraft`), and
+Its records have secrets in plain text: the bytes go to a decoder that takes them out (`console.lake.kraft`), and
 nowhere else. The principal needs ClusterAction on the cluster.
 """
 

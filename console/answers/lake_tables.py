@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.answers.results import Table, table_of
-from console.pipeline.reader import Change, Drifted, Usage
+from console.lake.reader import Change, Drifted, Usage
 from console.plan.amounts import moment
 from console.present.lake_rows import HISTORY, USAGE, dated, drifted_columns
 

@@ -20,8 +20,8 @@ from console.terminal import complain, put, say, stdout
 if TYPE_CHECKING:
     from console.answers.results import Table
     from console.contexts import Context
-    from console.pipeline.reader import Tables
-    from console.pipeline.schema import Table as LakeTable
+    from console.lake.reader import Tables
+    from console.lake.schema import Table as LakeTable
 
 
 ALL = "all"
@@ -70,7 +70,7 @@ class Opened(NamedTuple):
         """Return lines on how fresh a table is: one for each cluster, with its times without a poll; one for many
         clusters.
         """
-        from console.pipeline.reader import fleet_freshness, freshness, gaps
+        from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
 
         lines = []
@@ -91,8 +91,8 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
         What `work` returns: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have.
     """
     from console.contexts.lake_files import lake_files
-    from console.pipeline.files import LakeError
-    from console.pipeline.reader import Tables
+    from console.lake.files import LakeError
+    from console.lake.reader import Tables
 
     context = named_context(options)
     if isinstance(context, int):
@@ -143,8 +143,8 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
     """Return the id of the named cluster, else the context's; None for all clusters, an exit code for an
     unknown one.
     """
-    from console.pipeline.reader import SHOWN
-    from console.pipeline.schema import KRAFT_RECORD
+    from console.lake.reader import SHOWN
+    from console.lake.schema import KRAFT_RECORD
 
     known = tables.clusters(*SHOWN, KRAFT_RECORD)
     if options.cluster is not None:
@@ -271,8 +271,8 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
-    from console.pipeline.reader import Wanted, first_polls, timeline, with_acls
-    from console.pipeline.schema import HISTORY
+    from console.lake.reader import Wanted, first_polls, timeline, with_acls
+    from console.lake.schema import HISTORY
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)
@@ -369,8 +369,8 @@ def run_drift(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import drift_table
-        from console.pipeline.reader import drift
-        from console.pipeline.schema import DRIFT
+        from console.lake.reader import drift
+        from console.lake.schema import DRIFT
 
         rows = drift(opened.tables, opened.cluster, options.scope, options.key)
         table = drift_table(rows, clusters=opened.cluster is None)
@@ -408,8 +408,8 @@ def run_usage(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import usage_table
-        from console.pipeline.reader import Window, hottest
-        from console.pipeline.schema import QUOTA_USAGE
+        from console.lake.reader import Window, hottest
+        from console.lake.schema import QUOTA_USAGE
 
         since, until = window(options, opened.now)
         clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(QUOTA_USAGE)
@@ -441,8 +441,8 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | None]) -> int:
-    from console.pipeline.reader import SHOWN
-    from console.pipeline.report import page
+    from console.collecting.report import page
+    from console.lake.reader import SHOWN
 
     since, until = window(argparse.Namespace(**asked), opened.now)
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)

@@ -15,9 +15,9 @@ from console.model.numbers import decimal_number, option
 from console.terminal import complain
 
 if TYPE_CHECKING:
+    from console.collecting.collect import Report
     from console.contexts import Context
-    from console.pipeline.collect import Report
-    from console.pipeline.lake import Lake
+    from console.lake.lake import Lake
 
 
 class Job(NamedTuple):
@@ -110,8 +110,8 @@ def run_lake(options: argparse.Namespace) -> int:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
-    from console.pipeline.files import LakeError
-    from console.pipeline.java import NoSpark
+    from console.collecting.java import NoSpark
+    from console.lake.files import LakeError
 
     try:
         job = JOBS[options.job]
@@ -163,7 +163,7 @@ def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
         create: makes a new lake where there is none.
     """
     from console.contexts.lake_files import lake_files
-    from console.pipeline.lake import Lake
+    from console.lake.lake import Lake
 
     where = lake_of_options(options)
     return (Lake.create if create else Lake.open)(where, lake_files(where))
@@ -182,8 +182,8 @@ def run_collect(options: argparse.Namespace) -> int:
     """
     from console.answers.results import Printer
     from console.cli.lake_progress import shown
-    from console.pipeline.collect import collect, keep_collecting
-    from console.pipeline.results import collect_result
+    from console.collecting.collect import collect, keep_collecting
+    from console.collecting.results import collect_result
 
     try:
         every = seconds_between(getattr(options, "every", None))
@@ -256,7 +256,7 @@ def seconds_between(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """Print what the lake holds; return 0. Raises the lake's own errors."""
     from console.answers.results import Printer
-    from console.pipeline.results import status, status_result
+    from console.collecting.results import status, status_result
 
     Printer(options.output)(status_result(status(open_lake(options))))
     return DONE
@@ -264,7 +264,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
     """Write the file of ``--prometheus``, where it is named."""
-    from console.pipeline.results import prometheus_text, status
+    from console.collecting.results import prometheus_text, status
     from console.safe_files import write_whole
 
     if file := getattr(options, "prometheus", None):
@@ -274,7 +274,7 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
             complain(f"metrics not written: {error}")
 
 
-# ``kac lake doctor``: checks of what the pipeline needs on this host, each with a remedy.
+# ``kac lake doctor``: checks of what Spark needs on this host, each with a remedy.
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -285,7 +285,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     """
     from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
-    from console.pipeline.doctor import checks
+    from console.collecting.doctor import checks
 
     found = list(checks(os.environ, lake_of_options(options)))
     Printer(options.output)(checks_result(found))
@@ -302,8 +302,8 @@ def run_package(options: argparse.Namespace) -> int:
         The exit code: 0 written, 1 not.
     """
     from console.answers.results import Printer
-    from console.pipeline.java import Group, find_java, spark_jars
-    from console.pipeline.spark_session import submit_lines, write_package
+    from console.collecting.executor_package import submit_lines, write_package
+    from console.collecting.java import Group, find_java, spark_jars
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))
     jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)

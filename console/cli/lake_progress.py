@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from console.pipeline.runs import Progress
+    from console.lake.runs import Progress
 
 SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal, a long step is reported this often."""

@@ -25,11 +25,11 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.cli.lake_progress import Shown
-    from console.pipeline.app import Session
-    from console.pipeline.demo import Demo
-    from console.pipeline.inputs import Inputs
-    from console.pipeline.lake import Lake
-    from console.pipeline.runs import Plan, Report
+    from console.collecting.demo import Demo
+    from console.lake.app import Session
+    from console.lake.inputs import Inputs
+    from console.lake.lake import Lake
+    from console.lake.runs import Plan, Report
 
 DAY = 86_400.0
 
@@ -56,13 +56,13 @@ def run_update(options: argparse.Namespace) -> int:
 
 def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     """Update a lake, and return the report. Spark is not started where nothing is new."""
-    from console.pipeline.runs import news, nothing_done, settings_of
+    from console.lake.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings)
     if not wanted and not plan.topics:
         return nothing_done()
-    from console.pipeline.app import update
+    from console.lake.app import update
 
     # One that reads logs and makes gold has loaded what any other needs.
     return update(plan, _session(plan, master, progress, is_whole=len(wanted) > 1), progress.step)
@@ -74,9 +74,9 @@ def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool 
     Args:
         is_whole: see `lake_session`.
     """
-    from console.pipeline.java import groups_of
-    from console.pipeline.spark import is_local
-    from console.pipeline.spark_session import lake_session
+    from console.collecting.gateway import is_local
+    from console.collecting.java import groups_of
+    from console.collecting.spark_session import lake_session
 
     return partial(
         lake_session,
@@ -115,7 +115,7 @@ def run_on(options: argparse.Namespace) -> int:
         put(f"{time_of_day(datetime.now(UTC))}  {line}\n")
 
     def go_on() -> Report:
-        from console.pipeline.app import run
+        from console.lake.app import run
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
             session = _session(plan, getattr(options, "master", None), progress)
@@ -151,8 +151,8 @@ def _polling(
     if every is None:
         yield
         return
-    from console.pipeline.collect import keep_collecting
-    from console.pipeline.results import poll_line
+    from console.collecting.collect import keep_collecting
+    from console.collecting.results import poll_line
 
     contexts = contexts_of(options)
     polls = threading.Thread(
@@ -171,10 +171,10 @@ def _polling(
 
 def _plan(options: argparse.Namespace) -> Plan | int:
     """Return the plan that the options describe; the exit code after printing what is wrong with them."""
+    from console.collecting.sources import missing
+    from console.lake.plans import MAX_BAD_RATIO
+    from console.lake.runs import Plan
     from console.model.yaml_places import FileProblems
-    from console.pipeline.plans import MAX_BAD_RATIO
-    from console.pipeline.runs import Plan
-    from console.pipeline.sources import missing
     from console.plan.amounts import parse_duration
 
     where = lake_of_options(options)
@@ -199,9 +199,9 @@ def _plan(options: argparse.Namespace) -> Plan | int:
     ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
     plan = Plan(lake, inputs, ratio, keep_days=days)
     if inputs.controllers:
-        import console.pipeline.controllers  # noqa: F401 - its source is known then
+        import console.collecting.controllers  # noqa: F401 - its source is known then
     if inputs.request_topics:
-        from console.pipeline.sources import topics_of
+        from console.collecting.sources import topics_of
 
         try:
             topics, login = topics_of(inputs.request_topics, os.environ)
@@ -214,10 +214,10 @@ def _plan(options: argparse.Namespace) -> Plan | int:
 
 def inputs_of(where: str) -> Inputs:
     """Return what the lake's `sources.yaml` names; nothing where there is none. Raises FileProblems, OSError."""
+    from console.collecting.sources import FILE, read_sources
     from console.contexts.lake_files import lake_files
-    from console.pipeline.inputs import Inputs
-    from console.pipeline.lake import Lake
-    from console.pipeline.sources import FILE, read_sources
+    from console.lake.inputs import Inputs
+    from console.lake.lake import Lake
 
     files = lake_files(where)
     lake = Lake.at_path(where, files)
@@ -229,8 +229,8 @@ def inputs_of(where: str) -> Inputs:
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     """Return the report of a job; None after printing why it failed, so that no error ends in a traceback."""
-    from console.pipeline.files import LakeError
-    from console.pipeline.java import NoSpark
+    from console.collecting.java import NoSpark
+    from console.lake.files import LakeError
 
     try:
         return do()
@@ -240,7 +240,7 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     except (LakeError, NoSpark, ModuleNotFoundError):
         raise  # the caller prints it
     except Exception as error:
-        from console.pipeline.spark import interrupted
+        from console.lake.spark import interrupted
 
         if interrupted(error):
             raise KeyboardInterrupt from error
@@ -257,8 +257,8 @@ def _log(job: str, error: Exception) -> None:
 
 def _words(error: Exception) -> str:
     """Return what is wrong, and which file says more, in one line."""
-    from console.pipeline.runs import SparkFailed, message_of
-    from console.pipeline.spark_session import spark_log
+    from console.collecting.spark_session import spark_log
+    from console.lake.runs import SparkFailed, message_of
 
     log = spark_log(os.environ)
     if isinstance(error, SparkFailed):
@@ -272,7 +272,7 @@ def _words(error: Exception) -> str:
 
 def report_text(options: argparse.Namespace, report: Report) -> str:
     """Return the report of an update in the form of ``--output``."""
-    from console.pipeline.results import report_lines
+    from console.collecting.results import report_lines
     from console.present.text import clean
 
     if options.output == "json":
@@ -292,10 +292,10 @@ def run_lake_demo(options: argparse.Namespace) -> int:
         The exit code: 0 made, 1 failed. Raises the lake's own errors.
     """
     from console.cli.lake_progress import shown
-    from console.pipeline.demo import make
-    from console.pipeline.java import groups_of
-    from console.pipeline.runs import Plan
-    from console.pipeline.spark_session import ready
+    from console.collecting.demo import make
+    from console.collecting.java import groups_of
+    from console.collecting.spark_session import ready
+    from console.lake.runs import Plan
 
     open_log_file()
     where = place(options)

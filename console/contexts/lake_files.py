@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from console.pipeline.files import Filesystem
-    from console.pipeline.s3 import S3Keys
+    from console.lake.files import Filesystem
+    from console.lake.s3 import S3Keys
 
 SECONDS = 10.0
 """For a command or a service that gives credentials."""
@@ -37,7 +37,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     if at.scheme not in ("s3", "s3a"):
         return None
     from console.admin.aws_keys import Ask, region_of
-    from console.pipeline.files import PACKAGE, LakeError
+    from console.lake.files import PACKAGE, LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -50,7 +50,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
         raise LakeError(f"AWS_ENDPOINT_URL is {given!r}, which is no address of a store: https://HOST[:PORT]")
     if find_spec("obstore") is None:
         raise LakeError(f"{where} needs obstore, which is not installed: {PACKAGE}")
-    from console.pipeline.s3 import S3Files
+    from console.lake.s3 import S3Files
 
     cache = cache_directory(environ) / "lake"
     private_folder(cache)
@@ -69,8 +69,8 @@ class _Keys:
         """Return the credentials, renewed before they end. LakeError: there are none."""
         from console.admin.aws_keys import Ask, keys_of
         from console.admin.errors import AdminError
-        from console.pipeline.files import StoreError
-        from console.pipeline.s3 import S3Keys
+        from console.lake.files import StoreError
+        from console.lake.s3 import S3Keys
 
         with self._lock:
             ends = self._taken and self._taken.ends

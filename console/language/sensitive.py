@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from console.lake.redact import is_secret
 from console.model.numbers import Data
 from console.model.secret_forms import without_looks
-from console.pipeline.redact import is_secret
 
 _PASSWORDS = re.compile(
     r"(password|passwd|secret|secret\.key|master\.key|jaas\.config|keystore\.key|certificate\.chain"

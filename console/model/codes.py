@@ -3,7 +3,7 @@
 Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
 org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has enumerations of none of them.
 
-The pipeline on Spark's executors uses them too: Python 3.10, standard library.
+The lake's application on Spark's executors uses them too: Python 3.10, standard library.
 """
 
 from __future__ import annotations

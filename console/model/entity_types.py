@@ -2,7 +2,7 @@
 
 All rooms read this table; what a room does for one type alone is registered there by the type's `ResourceType`.
 
-The pipeline on Spark's executors reads it too: Python 3.10, standard library.
+The lake's application on Spark's executors reads it too: Python 3.10, standard library.
 """
 
 from __future__ import annotations

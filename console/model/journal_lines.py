@@ -1,9 +1,9 @@
 """The lines of kac's journal and the names of its files: one JSON object a line, with the version of its format
 (docs/trust.md). Pure.
 
-The console writes and reads them, and so does the pipeline on Spark's executors: Python 3.10, standard library. ASCII,
-so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay JSON here: each kind of edit
-reads its own.
+The console writes and reads them, and so does the lake's application on Spark's executors: Python 3.10, standard
+library. ASCII, so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay JSON here:
+each kind of edit reads its own.
 """
 
 from __future__ import annotations

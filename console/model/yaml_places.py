@@ -1,6 +1,6 @@
 """YAML files as plain data that knows its lines: bounded in size, depth and number of values.
 
-Wanted states (console.files), policies and baselines (console.pipeline) and the lake's sources are read by it. An alias
+Wanted states (console.files), policies and baselines (console.lake) and the lake's sources are read by it. An alias
 makes a value of many out of few bytes: 441 of them expand to 10**9 values. Our own files have no use for anchors, so
 `events` refuses them; `expanded` is for the files of other tools, which may have them.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from console.lake import entities
+from console.lake.reader import Drifted
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.codes import DEFAULT_CONFIG
@@ -12,8 +14,6 @@ from console.model.drift_rules import severity_of
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.unordered import differ
-from console.pipeline import entities
-from console.pipeline.reader import Drifted
 from console.present.lake import REDACTED
 from console.present.names import resource_word
 from console.triage.config_changes import HIDDEN

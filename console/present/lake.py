@@ -7,14 +7,14 @@ from datetime import datetime
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.lake import entities
 from console.model.half_hour import EVERY, MOST_THROTTLED
-from console.pipeline import entities
 from console.plan.amounts import duration, measured_rate, quota
 from console.present.text import clean
 from console.present.values import config_value
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, ThrottledMinute, Usage
+    from console.lake.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, ThrottledMinute, Usage
 
 DEFAULT = "<default>"
 NOTHING = "–"
@@ -24,7 +24,7 @@ _NAMED = 5
 """Clusters that are named in a line."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
-"""What tables that compare values have for a secret (console.pipeline.redact)."""
+"""What tables that compare values have for a secret (console.lake.redact)."""
 
 HOW_SURE = {
     "request": ("R", "one request fits in time and content"),
@@ -55,7 +55,7 @@ def entity_text(type_: str, key: str) -> str:
 
     Args:
         type_: as the lake's tables spell it.
-        key: in the form of `console.pipeline.entities`.
+        key: in the form of `console.lake.entities`.
     """
     match type_:
         case "quota":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
+from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.model.quota import (
     BY_KEY,
     CLIENT_ID,
@@ -16,7 +17,6 @@ from console.model.quota import (
     QuotaEntity,
     QuotaValues,
 )
-from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
 from console.plan.amounts import Unit
 from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns, letter_column
 from console.present.lake import (

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from console.pipeline.reader import Change
+from console.lake.reader import Change
 from console.present.columns import SCREEN, Column, Columns, letter_column
 from console.present.events import EVENTS, side, what_text
 from console.present.events import who_text as author_text

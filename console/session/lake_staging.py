@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from console.lake import entities
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
@@ -28,7 +29,6 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, Conf
 from console.model.entity_types import BY_NUMBER
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.pipeline import entities
 from console.plan.current_state import current_state
 from console.plan.edits import (
     AddAcl,
@@ -49,7 +49,7 @@ from console.session.read_again import read_again
 from console.session.snapshot_reader import read_reassignments
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Change, Drifted, Usage
+    from console.lake.reader import Change, Drifted, Usage
     from console.plan.plan import StageReport
     from console.session.session import Session
 

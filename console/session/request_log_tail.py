@@ -17,7 +17,7 @@ from console.model.throttling import LONGEST_NAME, Client, Logged, LogThrottles,
 from console.triage.facts import RequestLogs
 
 if TYPE_CHECKING:
-    from console.pipeline.requests.lines import Form, Line
+    from console.lake.requests.lines import Form, Line
 
 MOST_BYTES = 8 << 20
 """Read of a log at once: what lies further back is skipped."""
@@ -33,14 +33,14 @@ def clients_requests(text: bytes) -> Iterator[Logged]:
 
 
 def _requests(text: bytes) -> Iterator[Line]:
-    from console.pipeline.requests.lines import Line, one_line
+    from console.lake.requests.lines import Line, one_line
 
     lines = (one_line(0, line) for line in text.split(b"\n"))
     return (line for line in lines if isinstance(line, Line))
 
 
 def _client_requests(lines: Iterable[Line]) -> Iterator[Logged]:
-    from console.pipeline.requests.lines import is_clients
+    from console.lake.requests.lines import is_clients
 
     for found in lines:
         if is_clients(request := found.request):
@@ -88,7 +88,7 @@ class _Tail:
         return about.st_mtime
 
     def _take(self, lines: bytes) -> None:
-        from console.pipeline.requests.lines import MESSAGE, form_of
+        from console.lake.requests.lines import MESSAGE, form_of
 
         requests = _requests(lines)
         first = next(requests, None)

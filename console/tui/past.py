@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from console.journal.history import Due
+    from console.lake.reader import Tables
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
-    from console.pipeline.reader import Tables
     from console.session.former_changes import FormerChanges
     from console.tui.event_watch import EventWatch
     from console.tui.reading import Reading
@@ -217,9 +217,9 @@ class OpenLake:
 
     def _open(self) -> Tables | None:
         from console.contexts.lake_files import lake_files
-        from console.pipeline.files import LakeError
-        from console.pipeline.lake import NoLake
-        from console.pipeline.reader import Tables
+        from console.lake.files import LakeError
+        from console.lake.lake import NoLake
+        from console.lake.reader import Tables
 
         with self._lock:
             try:

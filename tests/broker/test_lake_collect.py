@@ -13,16 +13,16 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.collecting.collect import LastStates, State, collect
 from console.contexts import Context
+from console.lake.journals import journals_at, read_journal
+from console.lake.lake import Lake
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.pipeline.collect import LastStates, State, collect
-from console.pipeline.journals import journals_at, read_journal
-from console.pipeline.lake import Lake
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -41,7 +41,7 @@ from console.plan.edits import (
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.session import Session
-from tests.pipeline.landed_rows import landed_in
+from tests.lake.landed_rows import landed_in
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 

@@ -23,15 +23,15 @@ from aiokafka.helpers import create_ssl_context  # type: ignore[import-untyped]
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.collecting.doctor import checks
+from console.collecting.results import status
+from console.lake.lake import Lake
+from console.lake.reader import Gone
+from console.lake.schema import HISTORY, KRAFT_RECORD, REQUEST
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource
-from console.pipeline.doctor import checks
-from console.pipeline.lake import Lake
-from console.pipeline.reader import Gone
-from console.pipeline.results import status
-from console.pipeline.schema import HISTORY, KRAFT_RECORD, REQUEST
-from tests.pipeline.request_lines import alter_configs, produce
+from tests.lake.request_lines import alter_configs, produce
 from tests.support.children import async_child
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in

@@ -17,15 +17,15 @@ from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.collecting.controllers import ControllerLogs
 from console.contexts.configured import BOOTSTRAP
+from console.lake.inputs import Controllers, Inputs
+from console.lake.kraft import LogPlan, plan_fetched, read_splits
+from console.lake.plans import Offset, Settings
+from console.lake.redact import HIDDEN
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
-from console.pipeline.controllers import ControllerLogs
-from console.pipeline.inputs import Controllers, Inputs
-from console.pipeline.kraft import LogPlan, plan_fetched, read_splits
-from console.pipeline.plans import Offset, Settings
-from console.pipeline.redact import HIDDEN
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.metadata_log import read_log

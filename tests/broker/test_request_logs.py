@@ -16,6 +16,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[i
 
 from console.admin import changes
 from console.admin.client import AdminClient
+from console.lake.requests.lines import Damaged, Line, altered
+from console.lake.requests.log_files import BrokerLog, Span, parts_of, plan
 from console.model.acl import Acl
 from console.model.changes import (
     AlterConfigs,
@@ -43,10 +45,8 @@ from console.model.codes import (
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.pipeline.requests.lines import Damaged, Line, altered
-from console.pipeline.requests.log_files import BrokerLog, Span, parts_of, plan
-from tests.pipeline.known_changes import client
-from tests.pipeline.known_requests import all_rows, lines_of
+from tests.lake.known_changes import client
+from tests.lake.known_requests import all_rows, lines_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.request_log import Mark
 

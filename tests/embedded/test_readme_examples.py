@@ -43,7 +43,7 @@ def examples(page: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     (block,) = (each for each in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "kac doctor" in each)
     found: list[str] = []
-    # What comes after it is of the lake that `kac lake demo` makes: tests/pipeline has that.
+    # What comes after it is of the lake that `kac lake demo` makes: tests/collecting has that.
     for line in block.partition("kac lake demo")[0].splitlines():
         quoted = False
         for place, char in enumerate(line):

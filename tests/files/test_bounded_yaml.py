@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from console.answers.data_forms import yaml_text
 from console.cli.main import run
+from console.collecting.sources import read_sources
 from console.contexts.context import ContextError
 from console.contexts.tool_file import parse_yaml
 from console.files.plan_file import read_plan
 from console.files.reading import read_files
+from console.lake.policy_files import read_baseline, read_policies
 from console.model import yaml_places
 from console.model.yaml_places import MOST_DEPTH, FileProblem, FileProblems, UnsafeYaml, events, read_yaml
-from console.pipeline.policy_files import read_baseline, read_policies
-from console.pipeline.sources import read_sources
 from console.safe_files import read_text
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(

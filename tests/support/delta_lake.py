@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from console.lake.files import new_run_id
+from console.lake.lake import Lake
+from console.lake.schema import Table, arrow_schema
 from console.model.numbers import json_text
-from console.pipeline.files import new_run_id
-from console.pipeline.lake import Lake
-from console.pipeline.schema import Table, arrow_schema
 
 _FILLED: Mapping[str, Any] = {
     "string": "x",

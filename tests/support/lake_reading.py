@@ -6,8 +6,8 @@ from typing import Any
 
 import duckdb
 
-from console.pipeline.lake import Lake
-from console.pipeline.schema import Table
+from console.lake.lake import Lake
+from console.lake.schema import Table
 
 
 def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from console.pipeline.kraft import Field, LogPlan, RecordSchema, Report, known_schemas, plan_log, read_splits
+from console.lake.kraft import Field, LogPlan, RecordSchema, Report, known_schemas, plan_log, read_splits
 
 _FIXED = {
     "int8": "b",

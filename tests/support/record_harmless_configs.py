@@ -1,4 +1,4 @@
-"""Writes `console/pipeline/harmless_configs.json`: the configs that Kafka defines and never hides.
+"""Writes `console/lake/harmless_configs.json`: the configs that Kafka defines and never hides.
 
 ``python -m tests.support.record_harmless_configs`` makes it from what the jars of all releases define, of which
 `defined_configs.json` has names and types.
@@ -14,7 +14,7 @@ from tests.support.kafka_jars import RELEASES
 from tests.support.record_config_definitions import ask_kafka
 
 ROOT = Path(__file__).parents[2]
-WRITTEN = ROOT / "console" / "pipeline" / "harmless_configs.json"
+WRITTEN = ROOT / "console" / "lake" / "harmless_configs.json"
 SECTIONS = {
     "topic": "topic",
     "broker": "broker",

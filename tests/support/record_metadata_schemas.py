@@ -1,4 +1,4 @@
-"""The schemas of the metadata log's records, as the data file of console/pipeline/kraft.
+"""The schemas of the metadata log's records, as the data file of console/lake/kraft.
 
 ``python -m tests.support.record_metadata_schemas`` writes it anew: each release has its own in kafka-metadata's jar.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.kafka_jars import NEWEST, RELEASES, jars
 
-DATA = Path(__file__).parents[2] / "console" / "pipeline" / "kraft_records.json"
+DATA = Path(__file__).parents[2] / "console" / "lake" / "kraft_records.json"
 _SCHEMA = re.compile(r"common/metadata/\w+\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")

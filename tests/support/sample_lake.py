@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.pipeline.files import Filesystem, new_run_id
-from console.pipeline.lake import Lake
-from console.pipeline.schema import TABLES, arrow_schema
+from console.lake.files import Filesystem, new_run_id
+from console.lake.lake import Lake
+from console.lake.schema import TABLES, arrow_schema
 from tests.support import delta_lake
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

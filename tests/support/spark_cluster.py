@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 
-from console.pipeline.java import find_java
+from console.collecting.java import find_java
 from tests.support.quick_spark import INTERPRETED, java_options
 
 SPARK = Path(pyspark.__file__).parent

@@ -156,10 +156,10 @@ def _of_rows() -> dict[str, tuple[int, str]]:
     from console.answers.lake_tables import usage_table
     from console.answers.operations import running_moves_table
     from console.answers.results import render, to_data
+    from console.lake.reader import Pair, Usage
     from console.model.changes import BrokerTarget
     from console.model.cluster import Reassignment
     from console.model.snapshot import Snapshot
-    from console.pipeline.reader import Pair, Usage
     from console.present.events import EVENTS
     from console.present.lake_rows import USAGE
     from console.present.moves import MOVES, running_rows

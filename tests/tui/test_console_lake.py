@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from console.lake.lake import Lake
+from console.lake.reader import Tables
+from console.lake.schema import DRIFT, HISTORY
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.pipeline.lake import Lake
-from console.pipeline.reader import Tables
-from console.pipeline.schema import DRIFT, HISTORY
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.tui.panes.view import TableView
 from tests.support import delta_lake, sample_lake

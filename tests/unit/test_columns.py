@@ -18,6 +18,7 @@ import console.present
 from console.answers.plan_results import conflict_columns
 from console.answers.queries import answer
 from console.answers.results import to_data
+from console.lake.reader import Change, Drifted, Pair, Usage
 from console.language.grammar import parse
 from console.language.statements import QueryStatement
 from console.model.acl import Acl
@@ -46,7 +47,6 @@ from console.model.lag_trend import trend_after
 from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicLags
-from console.pipeline.reader import Change, Drifted, Pair, Usage
 from console.plan.plan import EMPTY
 from console.present.acls import ACLS, acl_rows
 from console.present.brokers import broker_loads, broker_rows

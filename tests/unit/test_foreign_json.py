@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from console.lake.delta_log import Replayed, commits
+from console.lake.files import Filesystem
+from console.lake.requests.counted import Whose, counted
+from console.lake.requests.lines import TOO_DEEP, altered
 from console.model.foreign_json import DEEPEST, deeper_than, json_as, json_of
-from console.pipeline.delta_log import Replayed, commits
-from console.pipeline.files import Filesystem
-from console.pipeline.requests.counted import Whose, counted
-from console.pipeline.requests.lines import TOO_DEEP, altered
-from tests.pipeline.request_lines import alter_configs, produce
+from tests.lake.request_lines import alter_configs, produce
 from tests.unit.test_hostile_files import JSON
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +27,12 @@ OURS = {
     "model/feature_levels.py": "a file of the package",
     "embedded/config_definitions.py": "a file of the package",
     "embedded/spec.py": "a file of the package",
-    "pipeline/kraft.py": "a file of the package",
-    "pipeline/redact.py": "a file of the package",
-    "pipeline/streams.py": "the settings that the driver of the same run gave",
-    "pipeline/s3.py": "the loan that the driver of the same run wrote, for its user alone",
-    "pipeline/transforms/change_event.py": "payloads that kraft.py wrote into bronze",
-    "pipeline/requests/lines.py": "the fields that are counted of each line; whatever is read twice is bounded first",
+    "lake/kraft.py": "a file of the package",
+    "lake/redact.py": "a file of the package",
+    "lake/streams.py": "the settings that the driver of the same run gave",
+    "lake/s3.py": "the loan that the driver of the same run wrote, for its user alone",
+    "lake/transforms/change_event.py": "payloads that kraft.py wrote into bronze",
+    "lake/requests/lines.py": "the fields that are counted of each line; whatever is read twice is bounded first",
 }
 """Modules that read JSON by another parser, and whose it is."""
 PARSERS = {"json": ("loads", "load", "JSONDecoder"), "msgspec.json": ("decode", "Decoder")}

@@ -53,14 +53,14 @@ from console.journal.entries import Numbered, intent_line, this_process
 from console.journal.file import JournalFile, journal_path
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
 from console.journal.segments import JournalError, segment_folder
+from console.lake.files import LARGEST_HOLDER, Filesystem, LakeBusy, holder_of
+from console.lake.files import this_process as this_run
+from console.lake.journals import read_journal
 from console.model import journal_lines
 from console.model.foreign_json import json_of
 from console.model.journal_lines import LONGEST_LINE, VERSION, BadLine, Mended, Origin, line_of, read_line, time_text
 from console.model.numbers import LAST_MS
 from console.model.yaml_places import FileProblem
-from console.pipeline.files import LARGEST_HOLDER, Filesystem, LakeBusy, holder_of
-from console.pipeline.files import this_process as this_run
-from console.pipeline.journals import read_journal
 from console.session.command_history import CommandHistory
 from console.session.muted_causes import MutedCauses
 from tests.unit.test_journal_file import AT, INTENT, WHO, numbers

@@ -62,7 +62,7 @@ def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     )
     assert set(watching) <= loaded
-    assert loaded & {"console.pipeline.reader", "console.pipeline.lake", "importlib.metadata", "email"} == set()
+    assert loaded & {"console.lake.reader", "console.lake.lake", "importlib.metadata", "email"} == set()
     assert {name for name in loaded if name.startswith(("console.journal", "console.plan.kinds"))} == set()
 
 

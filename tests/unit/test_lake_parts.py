@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.answers.lake_tables import LakeFilter, lake_filter
+from console.lake import entities
+from console.lake.reader import Change, Drifted, Minute, Pair, Usage
+from console.lake.redact import HIDDEN
 from console.model.acl import Acl
 from console.model.changes import ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.pipeline import entities
-from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
-from console.pipeline.redact import HIDDEN
 from console.plan.amounts import moment
 from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuota, UnsetConfig, UnsetQuota
 from console.present.lake import BARS, REDACTED, entity_text, sides, spark

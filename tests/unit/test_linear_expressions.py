@@ -112,8 +112,8 @@ _MADE: dict[str, tuple[Expression, ...]] = {
         Expression("system_topics", pattern, 0, frozenset({"fullmatch"}))
         for pattern in _of_calls("console/model/system_topics.py", "_named")
     ),
-    _own("console.pipeline.s3", "pattern"): tuple(
-        Expression("s3", pattern, 0, frozenset({"search"})) for pattern in _of_calls("console/pipeline/s3.py", "_found")
+    _own("console.lake.s3", "pattern"): tuple(
+        Expression("s3", pattern, 0, frozenset({"search"})) for pattern in _of_calls("console/lake/s3.py", "_found")
     ),
     _own("console.model.drift_rules", "pattern"): tuple(
         Expression("drift_rules", pattern, 0, frozenset({"search"}))
@@ -124,13 +124,13 @@ _MADE: dict[str, tuple[Expression, ...]] = {
 _OPERATORS = {
     _own("widgets.row_table", "source"),
     _own("console.model.yaml_places", "(found := self.text())"),
-    _own("console.pipeline.transforms.drift", "each.names.pattern"),
-    _own("console.pipeline.transforms.drift", "each.clusters.pattern"),
-    _own("console.pipeline.transforms.policy_violation", "policy.names.pattern"),
-    _own("console.pipeline.transforms.policy_violation", "policy.clusters.pattern"),
-    _own("console.pipeline.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
-    _own("console.pipeline.transforms.policy_violation", "expected.matches"),
-    _own("console.pipeline.transforms.policy_violation", "expected.matches_not"),
+    _own("console.lake.transforms.drift", "each.names.pattern"),
+    _own("console.lake.transforms.drift", "each.clusters.pattern"),
+    _own("console.lake.transforms.policy_violation", "policy.names.pattern"),
+    _own("console.lake.transforms.policy_violation", "policy.clusters.pattern"),
+    _own("console.lake.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
+    _own("console.lake.transforms.policy_violation", "expected.matches"),
+    _own("console.lake.transforms.policy_violation", "expected.matches_not"),
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),

@@ -21,14 +21,13 @@ from console.answers.data_forms import csv_cell, csv_text, yaml_text
 from console.embedded.cluster_command import Indented
 from console.log_file import WithoutSecrets
 from console.model.numbers import json_text
-from console.pipeline.spark_session import WITH_KAC
 from console.terminal import Harmless, for_clipboard, harmless
 from tests.support.hostile_text import HOSTILE, acted_upon
 
 ROOT = Path(__file__).parents[2]
 WRITER = ROOT / "console" / "terminal.py"
-ON_EXECUTORS = ROOT / "console" / "pipeline"
-"""Runs without the rest of the product, where no terminal is; but for `WITH_KAC`."""
+ON_EXECUTORS = ROOT / "console" / "lake"
+"""Runs without the rest of the product, where no terminal is."""
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 ASKED_ONLY = {"isatty", "fileno", "encoding", "errors"}
 CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
@@ -40,12 +39,7 @@ NAMED = re.compile(rf"\b(?:{'|'.join(STREAMS | CALLS | FORMATTERS)}|warn|os\.wri
 def sources() -> list[Path]:
     found = [path for room in ("console", "widgets", "themes") for path in sorted((ROOT / room).rglob("*.py"))]
     assert WRITER in found
-    return [path for path in found if path != WRITER and not is_packed(path)]
-
-
-def is_packed(path: Path) -> bool:
-    within = path.relative_to(ON_EXECUTORS).parts if ON_EXECUTORS in path.parents else (*WITH_KAC[:1],)
-    return within[0].removesuffix(".py") not in WITH_KAC
+    return [path for path in found if path != WRITER and ON_EXECUTORS not in path.parents]
 
 
 def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from console.collecting.executor_package import write_package
 from console.embedded import state_file
 from console.log_file import KEPT, open_log
-from console.pipeline.spark_session import write_package
 from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
 from console.session.command_history import CommandHistory
 from tests.support.patience import PATIENCE

@@ -14,6 +14,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.scram import scram_listing
 from console.answers.lists import list_kind
 from console.answers.results import rows_of
+from console.collecting.collect import observation
 from console.language.grammar import parse
 from console.language.verbs.listing import List
 from console.model.changes import ScramUser
@@ -21,7 +22,6 @@ from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, with_scram
-from console.pipeline.collect import observation
 from console.plan.current_state import current_state
 from console.plan.edits import DeleteScram
 from console.plan.staged import UNREAD, Described

@@ -22,7 +22,9 @@ def pages(nav: Any) -> Iterator[str]:
 
 def test_every_page_stands_in_the_navigation_once() -> None:
     found = sorted(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
-    assert found == sorted([*FROM_ROOT.values(), *(page.name for page in (ROOT / "docs").glob("*.md"))])
+    assert found == sorted(
+        [*FROM_ROOT.values(), *(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md"))]
+    )
 
 
 def test_what_the_theme_is_told_of_stands_in_the_site() -> None:
@@ -39,6 +41,8 @@ def test_what_the_theme_is_told_of_stands_in_the_site() -> None:
         ("docs/connect.md", "[a](../README.md#status) [b](trust.md)", "[a](index.md#status) [b](trust.md)"),
         ("docs/walk.md", "![a](../screenshots/now.svg)", "![a](screenshots/now.svg)"),
         ("benchmarks/README.md", "[a](../ARCHITECTURE.md)", "[a](ARCHITECTURE.md)"),
+        ("ARCHITECTURE.md", "[a](docs/dev/edits.md)", "[a](dev/edits.md)"),
+        ("docs/dev/README.md", "[a](edits.md) [b](../../README.md)", "[a](edits.md) [b](../index.md)"),
         ("CHANGELOG.md", "[0.1.0]: docs/install.md", "[0.1.0]: install.md"),
         ("README.md", "[a](https://kafka.apache.org/) [b](#status)", "[a](https://kafka.apache.org/) [b](#status)"),
     ],

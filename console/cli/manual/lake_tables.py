@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from console.pipeline.schema import LAYERS, PARTS, TABLES, Column, Table
+from console.lake.schema import LAYERS, PARTS, TABLES, Column, Table
 
 _HEAD = """\
 <!-- Made by python -m console.cli.manual.pages tables; do not edit. -->

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from console.lake import entities
+from console.lake.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.pipeline import entities
-from console.pipeline.reader import SCOPES, Drifted, drift
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
 from console.present.lake_rows import START, DriftRow, drift_columns, drift_lines, drift_rows, row_name
@@ -25,7 +25,7 @@ from widgets.row_source import ListRows
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Tables
+    from console.lake.reader import Tables
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}

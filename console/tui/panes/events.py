@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from console.lake.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.pipeline.reader import PAGE, Wanted, first_polls, timeline
 from console.present.columns import clock
 from console.present.events import (
     EVENTS,
@@ -38,7 +38,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Tables
+    from console.lake.reader import Tables
 
 Row = Event | PastRow
 

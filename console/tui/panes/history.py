@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
+from console.lake.entities import DEFAULT, quota_key
+from console.lake.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.pipeline.entities import DEFAULT, quota_key
-from console.pipeline.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
@@ -34,7 +34,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Tables
+    from console.lake.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
 """What of the events is shown: what lasts. The pane of events has all."""

@@ -26,7 +26,7 @@ from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Freshness, Gap, Tables
+    from console.lake.reader import Freshness, Gap, Tables
     from console.session.lake_staging import Wish
 
 
@@ -149,7 +149,7 @@ class LakeView(DetailsView[Row]):
 
     async def ask(self) -> None:
         """Ask the lake, unless tables and question are those of the last answer."""
-        from console.pipeline.files import LakeError
+        from console.lake.files import LakeError
 
         tables = await self._lake.tables()
         if tables is None:
@@ -170,9 +170,9 @@ class LakeView(DetailsView[Row]):
             self.take(answer, "")
 
     def _ask_lake(self, tables: Tables, cluster: str) -> LakeAnswer:
-        from console.pipeline.files import LakeError
-        from console.pipeline.reader import SHOWN, freshness, gaps
-        from console.pipeline.schema import TABLES
+        from console.lake.files import LakeError
+        from console.lake.reader import SHOWN, freshness, gaps
+        from console.lake.schema import TABLES
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))
         rows = self.find(tables)

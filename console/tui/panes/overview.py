@@ -19,7 +19,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Tables
+    from console.lake.reader import Tables
     from console.tui.event_watch import EventWatch
     from console.tui.past import OpenLake
 
@@ -78,9 +78,9 @@ class OverviewView(TableView[OverviewRow]):
     def _throttled(self, tables: Tables | None) -> Mapping[str, Mapping[int, float]] | None:
         if tables is None:
             return None
+        from console.lake.files import LakeError
+        from console.lake.reader import throttled_minutes
         from console.model.half_hour import EVERY, SLOTS
-        from console.pipeline.files import LakeError
-        from console.pipeline.reader import throttled_minutes
         from console.present.lake import usage_by_minute
 
         cluster = self.snapshot.cluster.cluster_id or ""

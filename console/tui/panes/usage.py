@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.answers.lake_tables import LakeFilter
+from console.lake.reader import Usage, Window, hottest, minutes
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
-from console.pipeline.reader import Usage, Window, hottest, minutes
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import USAGE, plot, quotas_now, usage_lines
@@ -26,7 +26,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Tables
+    from console.lake.reader import Tables
 
 PLOT_HEIGHT = 14
 
@@ -156,7 +156,7 @@ class UsageView(LakeView[Usage]):
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
-        from console.pipeline.files import LakeError
+        from console.lake.files import LakeError
 
         tables = await self._lake.tables()
         if tables is None:

@@ -1,0 +1,665 @@
+"""`kac lake collect`: polls clusters and writes what has changed since the last poll.
+
+`collect(lake, contexts, progress)` polls once, several clusters at a time; `keep_collecting` repeats that until it is
+stopped. A cluster that does not answer is named in the report and delays no other. One that answers with the id of
+another is refused: `refused_claims`. Needs no Spark: what was read is delivered into the lake's folder `landing/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from console import event_loop
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError, BadAnswer, Disconnected, RequestTimedOut
+from console.admin.topics import describe_topics
+from console.contexts import Context
+from console.lake.entities import (
+    ACL_SET,
+    CONFIG_TYPES,
+    acl_attr,
+    acl_key,
+    config_key,
+    folder_of,
+    id_problem,
+    quota_key,
+    quota_value,
+)
+from console.lake.entities import scram_value as scram_text
+from console.lake.files import LakeBusy, new_run_id, this_process
+from console.lake.lake import Lake
+from console.lake.landing import Landed, deliver
+from console.lake.redact import is_secret
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    own_source,
+    topic_resource,
+)
+from console.model.failure import Failure
+from console.model.foreign_json import json_as, json_of
+from console.model.numbers import EPOCH, json_text
+from console.model.snapshot import GONE, Snapshot, settled_topics
+from console.session.session import Session
+from console.session.snapshot_reader import Client, Refused, read_reassignments, read_scram
+
+IN_FLIGHT = 16
+"""Clusters that are polled at the same time."""
+TIMEOUT = 120.0
+"""Seconds that one cluster may take."""
+KEPT_POLLS = 12
+"""Polls that wait while the lake can't be written to; the oldest are dropped."""
+_NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
+"""Refusals by clusters without the feature: no errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """The result of one cluster.
+
+    cluster_id: None if it did not answer and was never polled. resources: their number. changed, gone: how many of them
+    since the last poll. refused: what could not be read, a line each. failure: why nothing could. seconds: duration of
+    the poll.
+    """
+
+    context: str
+    cluster_id: str | None
+    resources: int = 0
+    changed: int = 0
+    gone: int = 0
+    refused: tuple[str, ...] = ()
+    failure: Failure | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a run. run_id: ``""`` if nothing was delivered. rows: delivered."""
+
+    run_id: str
+    clusters: tuple[ClusterReport, ...]
+    rows: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cluster answered, and refused nothing that it has."""
+        return all(each.failure is None and not each.refused for each in self.clusters)
+
+    @property
+    def message(self) -> str | None:
+        """The errors and refusals as one text for the table of runs; None: none."""
+        lines = [f"{each.context}: {each.failure}" for each in self.clusters if each.failure is not None]
+        lines += [f"{each.context}: {line}" for each in self.clusters for line in each.refused]
+        return "; ".join(lines) or None
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with (the context and the result of the last cluster, clusters done, clusters in all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollResult:
+    """The result of polling one context. seen: an observation, or the error."""
+
+    context: Context
+    seen: Observation | Failure
+    at: datetime
+    seconds: float = 0.0
+
+
+def collect(
+    lake: Lake,
+    contexts: Sequence[Context],
+    progress: Progress = lambda *_: None,
+    *,
+    timeout: float = TIMEOUT,
+    names: Collection[str] | None = None,
+) -> Report:
+    """Poll these clusters and write the results. timeout: seconds for each. names: all contexts that are configured,
+    see `refused_claims`. LakeError: another run writes, the disk is full …
+    """
+    states = LastStates(lake)
+    return write_down(poll_all(states, contexts, progress, timeout), states, names)
+
+
+def keep_collecting(
+    lake: Lake,
+    contexts: Callable[[], Sequence[Context]],
+    every: float,
+    told: Callable[[Report], None],
+    stop: threading.Event,
+    progress: Progress = lambda *_: None,
+    *,
+    names: Callable[[], Collection[str] | None] = lambda: None,
+) -> None:
+    """Poll every so many seconds, until `stop` is set.
+
+    contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
+    While the lake can't be written to, polls are kept and delivered with the next.
+    """
+    waiting: list[PollResult] = []
+    states = LastStates(lake)
+    begun = time.monotonic()
+    while not stop.is_set():
+        chosen = contexts()
+        waiting += poll_all(states, chosen, progress)
+        try:
+            report = write_down(waiting, states, names())
+            waiting = []
+        except (LakeBusy, OSError) as wrong:
+            waiting = waiting[-KEPT_POLLS * max(1, len(chosen)) :]
+            said = Failure("LAKE_BUSY", str(wrong), "The polls are kept and delivered with the next.")
+            report = Report("", tuple(ClusterReport(c.name, None, failure=said) for c in chosen))
+        told(report)
+        passed = time.monotonic() - begun
+        stop.wait(every - passed % every)
+
+
+def poll_all(
+    states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
+) -> list[PollResult]:
+    """Return what each cluster answers, in the order of the contexts; nothing is written."""
+    owners = states.owners()
+
+    def topics_of(context: Context, cluster_id: str) -> list[str]:
+        owner = owners.get(cluster_id)
+        if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
+            return []  # a cluster that claims another's id must not learn the names of its topics
+        return [key for entity_type, key in states.of(cluster_id) if entity_type == "topic"]
+
+    async def all_of_them() -> list[PollResult]:
+        free = asyncio.Semaphore(IN_FLIGHT)
+        done = 0
+
+        async def one(context: Context) -> PollResult:
+            nonlocal done
+            async with free:
+                taken = await poll_context(context, partial(topics_of, context), timeout)
+            done += 1
+            seen = taken.seen
+            said = str(seen) if isinstance(seen, Failure) else f"{len(seen.state):,} resources"
+            progress(f"{context.name}: {said}", done, len(contexts))
+            return taken
+
+        return await asyncio.gather(*map(one, contexts))
+
+    return event_loop.run(all_of_them())
+
+
+async def poll_context(
+    context: Context,
+    topics_of: Callable[[str], Collection[str]] = lambda _: (),
+    timeout: float = TIMEOUT,  # noqa: ASYNC109
+) -> PollResult:
+    """Return what one cluster answers, within so many seconds."""
+    seen: Observation | Failure
+    begun = time.monotonic()
+    client = AdminClient(structs.replace(context.settings, read_only=True))
+    client.start()
+    try:
+        async with asyncio.timeout(timeout):
+            seen = await poll_cluster(Session(client, context, "collect"), topics_of)
+    except (AdminError, Refused) as error:
+        seen = error.failure
+    except TimeoutError:
+        seen = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s")
+    finally:
+        await asyncio.to_thread(client.close)
+    if isinstance(seen, Observation) and (problem := id_problem(seen.cluster_id)):
+        unwritten = "The lake keeps clusters by their ids; nothing of this one was written."
+        seen = Failure("NO_CLUSTER_ID", problem, unwritten)
+    at = datetime.now(UTC) if isinstance(seen, Failure) else seen.at
+    return PollResult(context, seen, at, time.monotonic() - begun)
+
+
+class Claim(NamedTuple):
+    """A context whose cluster answered with an id. declares: whether the context itself names that id."""
+
+    context: str
+    cluster_id: str
+    declares: bool
+    addresses: frozenset[tuple[str, int]]
+
+
+def refused_claims(
+    owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
+) -> dict[str, Failure]:
+    """Return the contexts whose poll is dropped, because another context's cluster has that id already; the error by
+    context. Pure.
+
+    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
+    polled in one run. Of several new ones, those that declare the id are preferred to those that do not; of several
+    others none is kept, since nothing shows which of them is right. owners: who polled a cluster before. names: the
+    contexts that are configured, None if unknown; one that declares the id replaces an owner that is not configured any
+    more.
+    """
+    refused: dict[str, Failure] = {}
+    for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
+        here = {each.context: each for each in claims if each.cluster_id == cluster_id}
+        owner = owners.get(cluster_id)
+        if owner is not None and owner.context not in here and names is not None and owner.context not in names:
+            owner = Owner(owner.context, True)  # renamed or removed: it can't declare the id any more
+        if owner is None:
+            owner = next((Owner(each.context, True) for each in here.values() if each.declares), None)
+        first = None if owner is None else here.get(owner.context)
+        for name, claim in here.items():
+            is_same = first is not None and first.addresses == claim.addresses
+            if owner is None:
+                others = [each.context for each in here.values() if each.addresses != claim.addresses]
+            elif is_same or (claim.declares and (first or owner).declares):
+                others = []
+            else:
+                others = [owner.context]
+            if others:
+                refused[name] = _taken_id(claim, others)
+    return refused
+
+
+def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
+    names = " and ".join(others)
+    return Failure(
+        "CLUSTER_ID_TAKEN",
+        f"the cluster of context {claim.context} answers with the id {claim.cluster_id}, which is the id of the "
+        f"cluster of context {names}; nothing of {claim.context} was written",
+        f'If all of them are one cluster, set cluster_id = "{claim.cluster_id}" in each of these contexts; else one '
+        "of the clusters was formatted with the other's id, or its address leads to another cluster.",
+    )
+
+
+def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
+    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. LakeBusy: another does
+    the same; OSError: the disk is full …
+    """
+    lake, run_id = states.lake, new_run_id()
+    with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
+        polls, reports, kept = _polls(states, taken, names)
+        report = Report(run_id if polls else "", tuple(reports), sum(len(each.rows) for each in polls))
+        if polls:
+            deliver(lake, polls, run_id)
+        states.keep(kept)
+    return report
+
+
+def _polls(
+    states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
+) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
+    """Return what is delivered, the reports, and the states of the clusters that answered."""
+    owners = states.owners()
+    known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
+    answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
+    claims = [Claim(of.name, id_, of.cluster_id == id_, frozenset(of.settings.bootstrap)) for of, id_ in answers]
+    refused = refused_claims(owners, claims, names)
+    # Of several contexts for a cluster one is enough: its owner, if it is among them.
+    owned = [each for each in claims if each.cluster_id in owners and owners[each.cluster_id].context == each.context]
+    first = {each.cluster_id: each.context for each in owned}
+    now: dict[str, tuple[Owner, State]] = {}
+    polls: list[Landed] = []
+    reports: dict[int, ClusterReport] = {}
+    for place, each in sorted(enumerate(taken), key=lambda placed: placed[1].at):
+        name, seen = each.context.name, each.seen
+        if isinstance(seen, Failure):
+            cluster_id = each.context.cluster_id or known.get(name)
+            if cluster_id is not None:
+                polls.append(landed([failed_row(name, seen)], cluster_id, each.at))
+            reports[place] = ClusterReport(name, cluster_id, failure=seen, seconds=each.seconds)
+        elif name in refused:
+            reports[place] = ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds)
+        elif first.setdefault(seen.cluster_id, name) != name:
+            reports[place] = ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds)
+        else:
+            last = now[seen.cluster_id][1] if seen.cluster_id in now else states.of(seen.cluster_id)
+            rows, state = changed_rows(last, seen)
+            polls.append(landed([*status_rows(seen), *rows], seen.cluster_id, seen.at))
+            now[seen.cluster_id] = Owner(name, each.context.cluster_id == seen.cluster_id), state
+            reports[place] = _report(each, seen, rows)
+    return polls, (reports[place] for place in sorted(reports)), now
+
+
+def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:
+    refused = [
+        f"{entity_type}{f' {key}' if key else 's'}: {why}"
+        for (entity_type, key), why in seen.failed.items()
+        if not why.startswith(_NOT_THERE)
+    ]
+    return ClusterReport(
+        taken.context.name,
+        seen.cluster_id,
+        len(seen.state),
+        len({(row.entity_type, row.entity_key) for row in rows if row.kind == "state"}),
+        sum(row.kind == "absent" for row in rows),
+        tuple(refused),
+        seconds=taken.seconds,
+    )
+
+
+# -- one poll: everything that the lake keeps of a cluster is read once ------------------------------------------------
+
+BY_NAME = 1_000
+"""Topics in one request by name."""
+_LISTS_GROUPS = 1
+"""The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
+
+
+async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
+    """Read a cluster. known_topics: returns the topics of a cluster id at the last poll.
+
+    Parts that the cluster refuses are among what failed. So are topics that existed at the last poll and are not listed
+    any more, though the brokers do not call them unknown. Raises AdminError if the cluster can't be reached or the
+    connection is lost, Refused if it is not the context's cluster.
+    """
+    failed: dict[tuple[str, str | None], Failure] = {}
+    await session.read_cluster()
+    await session.read_topics()
+    # One after the other: a broker answers a connection's requests in their order, and one may take very long.
+    for part, read in (
+        ("versions", session.read_versions),
+        ("quotas", session.read_quotas),
+        ("scram", lambda: session.keep(read_scram(session.client))),
+        ("acls", session.read_acls),
+    ):
+        try:
+            await read()
+        except (RequestTimedOut, Disconnected, BadAnswer) as error:
+            failed[_PARTS[part], None] = error.failure
+    unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
+    wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
+    named = await session.list_resources(wanted) if wanted else ()
+    refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
+    if refused is not None:
+        unlisted |= dict.fromkeys(wanted, refused)
+    failed |= {(CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
+    snapshot = session.snapshot
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    topics = [topic_resource(name) for name in snapshot.topics]
+    await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
+    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
+        await session.keep(read_reassignments(session.client))
+    missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
+    failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
+    return observation(session.snapshot, datetime.now(UTC), failed)
+
+
+def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
+    def why(what: str, since: str) -> Failure:
+        return Failure("UNSUPPORTED", f"brokers before Kafka {since} do not list the {what} that have configs")
+
+    if version is None:
+        return {GROUP: why("groups", "4.1"), CLIENT_METRICS: why("client metrics", "3.7")}
+    return {GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
+
+
+async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
+    """Return the missing topics that brokers do not call unknown: a listing silently omits topics without the right to
+    see them.
+    """
+    unsure: dict[str, Failure] = {}
+    for start in range(0, len(names), BY_NAME):
+        asked = names[start : start + BY_NAME]
+        listing = await client.run(describe_topics, asked)
+        unsure |= {name: failure for name, failure in listing.failures.items() if failure.name not in GONE}
+        unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created during the poll"))
+    return unsure
+
+
+# -- as resources with values, and those as rows of `snapshot`. A resource has what is set on itself: a topic or group
+# its own overrides; a broker what is set on it at run time, else in its file; brokers' common defaults belong to
+# `broker <default>`. Inherited values are left out: a topic's depend on the broker that is asked. `:endpoints` is what
+# brokers report through the listener that they are asked by (*measured*, 3.9 and 4.3): poll a cluster through one
+# listener, not by turns through two.
+
+TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+"""The entity types that a poll reads."""
+_PARTS = {"quotas": "quota", "acls": "acl", "versions": "feature"}
+"""Parts of a snapshot that are read in one request, and their entity types."""
+
+
+class Resource(NamedTuple):
+    """A resource, as `console.lake.entities` spells it."""
+
+    entity_type: str
+    entity_key: str
+
+
+class Value(NamedTuple):
+    """One value of a resource. value: None if it is sensitive. source: Kafka's name of where a config is set."""
+
+    attr: str
+    value: str | None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+State = Mapping[Resource, tuple[Value, ...]]
+"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The result of one poll.
+
+    at: the time of the last answer. failed: the errors, by entity type and key; None: of all of the type. Of a resource
+    that is in `state` as well its configs could not be read; attributes with a colon are known.
+    """
+
+    cluster_id: str
+    at: datetime
+    state: State
+    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+
+
+class Row(NamedTuple):
+    """A row of the table, without the columns that all rows of a poll have in common."""
+
+    kind: str
+    entity_type: str
+    entity_key: str | None = None
+    attr: str | None = None
+    value: str | None = None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
+    """Return the result of a poll. unread: what is not in the snapshot without being among its failures."""
+    failed: dict[tuple[str, str | None], str] = {}
+    for each in snapshot.failures:
+        if each.part == "scram":
+            failed["scram", each.entity or None] = str(each.failure)
+        elif each.part in _PARTS:
+            failed[_PARTS[each.part], None] = str(each.failure)
+        elif each.part == "topics":
+            failed["topic", each.entity or None] = str(each.failure)
+        elif each.part == "configs":
+            type_, _, key = each.entity.partition(" ")
+            failed[type_.replace("_", "-"), key] = str(each.failure)
+    failed |= {what: str(failure) for what, failure in unread.items()}
+    if not snapshot.versions:
+        failed.setdefault(("feature", None), "no broker reported its features")
+    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, failed).items() if values}
+    return Observation(snapshot.cluster.cluster_id or "", at, state, failed)
+
+
+def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
+    found: dict[Resource, list[Value]] = defaultdict(list)
+    for name, topic in settled_topics(snapshot):
+        # Listed and not described, without an error: it was deleted in between.
+        if topic_resource(name) in snapshot.configs or ("topic", name) in failed:
+            found[Resource("topic", name)] = [
+                Value(":partitions", str(len(topic.partitions))),
+                Value(":replication", str(topic.replication)),
+                *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
+            ]
+    for broker in snapshot.cluster.brokers:
+        found[Resource("broker", str(broker.id))] = [
+            Value(":endpoints", f"{broker.host}:{broker.port}"),
+            Value(":fenced", str(broker.fenced).lower()),
+            *((Value(":rack", broker.rack),) if broker.rack else ()),
+        ]
+    known: dict[tuple[str, bool, int], list[Value]] = {}
+    for resource, configs in snapshot.configs.items():
+        if resource.type in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
+            type_ = CONFIG_TYPES[resource.type]
+            # Equal sets are one object.
+            key = type_, resource.is_cluster_default, id(configs)
+            if key not in known:
+                known[key] = list(_own_values(type_, resource, configs))
+            found[Resource(type_, config_key(type_, resource.name))] += known[key]
+    for entity, limits in snapshot.quotas.items():
+        values = (Value(key, quota_value(float(limit))) for key, limit in limits.items())
+        found[Resource("quota", quota_key(entity.as_dict()))] += values
+    for acl in snapshot.acls:
+        upon = acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name)
+        attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
+        found[Resource("acl", upon)].append(Value(attr, ACL_SET))
+    for user, credentials in snapshot.scram.items():
+        if ("scram", user) in failed:
+            continue  # what is known of it is of before
+        found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
+    # The levels that the brokers have from the controller; the highest, if a broker lags.
+    levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())
+    for feature, level in levels:
+        found[Resource("feature", feature)] = [Value(":level", str(level))]
+    return found
+
+
+_OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
+
+
+def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
+    """Yield the values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
+    default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
+    entry of its own.
+    """
+    on_broker = resource.type == BROKER and not resource.is_cluster_default
+    for entry in configs if on_broker else configs.overrides(resource):
+        own: Sequence[ConfigEntry | Synonym] = [entry]
+        if on_broker:
+            there = entry.synonyms or (entry,)
+            own = [each for each in there if each.name == entry.name and each.source in _OF_A_BROKER]
+        if own:
+            hidden = entry.sensitive or is_secret(entity_type, entry.name)
+            yield Value(entry.name, None if hidden else own[0].value, own[0].source.name, hidden)
+
+
+def state_rows(state: State) -> list[Row]:
+    """Return the rows of all values."""
+    return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
+
+
+def status_rows(seen: Observation) -> list[Row]:
+    """Return one heartbeat with the types that were read completely, by commas, and a row for each error."""
+    incomplete = {entity_type for entity_type, _ in seen.failed}
+    complete = [each for each in TYPES if each not in incomplete]
+    failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
+    return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
+
+
+def failed_row(cluster: str, failure: Failure) -> Row:
+    """Return the row of a cluster that did not answer. cluster: its name."""
+    return Row("failed", "cluster", cluster, value=str(failure))
+
+
+def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
+    """Return the rows of a poll as they are delivered."""
+    return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
+
+
+# -- what a poll adds. Pure.
+
+
+def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
+    """Return the rows of the table `snapshot`, and the new state.
+
+    A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
+    its configs did, its state stays.
+    """
+    now = dict(seen.state)
+    for entity in now.keys() & seen.failed.keys():
+        configs = (value for value in last.get(entity, ()) if not value.attr.startswith(":"))
+        now[entity] = tuple(sorted((*now[entity], *configs)))
+    changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
+    gone: list[Row] = []
+    for entity in last.keys() - now.keys():
+        if entity not in seen.failed and (entity.entity_type, None) not in seen.failed:
+            gone.append(Row("absent", *entity))
+        else:
+            now[entity] = last[entity]
+    return [*state_rows(changed), *gone], now
+
+
+# -- the last states, and under which context each cluster was polled. They save rows of a poll: where one is missing,
+# all of a cluster is delivered again, which makes no change of it.
+
+OWNERS = "collect/owners.json"
+
+
+class Owner(NamedTuple):
+    """The context under which a cluster was last polled. declares: whether it names the cluster's id itself."""
+
+    context: str
+    declares: bool
+
+
+class LastStates:
+    """The last states of a lake's clusters, each read once."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self._known: dict[str, State] = {}
+
+    def of(self, cluster_id: str) -> State:
+        """Return the state of a cluster; empty if it was never polled."""
+        if cluster_id not in self._known:
+            self._known[cluster_id] = self._read(cluster_id)
+        return self._known[cluster_id]
+
+    def owners(self) -> Mapping[str, Owner]:
+        """Return the context of each cluster that was polled, by the cluster's id."""
+        text = self.lake.own_file(OWNERS)
+        with suppress(ValueError, TypeError):
+            return {of: Owner(*owner) for of, owner in json_of(text or "{}").items()}
+        return {}
+
+    def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
+        """Keep the states of clusters that were polled."""
+        for cluster_id, (_, state) in states.items():
+            if self.of(cluster_id) != state:
+                rows = [(*entity, values) for entity, values in state.items()]
+                self.lake.files.replace(self._path(cluster_id), gzip.compress(msgspec.json.encode(rows)))
+                self._known[cluster_id] = state
+        before = self.owners()
+        now = {**before, **{cluster_id: owner for cluster_id, (owner, _) in states.items()}}
+        if now != before:
+            self.lake.files.replace(self.lake.path(OWNERS), json_text(now).encode())
+
+    def _path(self, cluster_id: str) -> str:
+        return self.lake.path(f"collect/{folder_of(cluster_id)}.json.gz")
+
+    def _read(self, cluster_id: str) -> State:
+        text = self.lake.own_file(f"collect/{folder_of(cluster_id)}.json.gz")
+        if text is None:
+            return {}
+        try:
+            rows = json_as(gzip.decompress(text), list[tuple[str, str, tuple[Value, ...]]])
+        except (OSError, EOFError, zlib.error, ValueError):
+            return {}  # it is written again
+        return {Resource(type_, key): values for type_, key, values in rows}

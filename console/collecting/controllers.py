@@ -1,0 +1,163 @@
+"""The metadata log over the network, from the controllers' own listener, as a source of the lake's streams (KIP-595,
+KIP-630): needs all of kac where it runs, the driver and the executors, and the context by name there.
+
+Controllers write an empty record twice a second (metadata.max.idle.interval.ms): what has no other records waits for
+`IDLE_SECONDS` at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from console.admin.client_loop import ClientLoop
+from console.admin.errors import AdminError
+from console.admin.link import Link
+from console.admin.metadata_log import ControllerLog, Snapshot
+from console.contexts import ContextError, load, resolve
+from console.contexts.context import check_schemes, parse_bootstrap
+from console.lake.inputs import Controllers, UnreadableInput
+from console.lake.kraft import LogPlan, Trouble, plan_fetched, read_splits
+from console.lake.plans import SOURCES, Offset, RecordSource, Settings
+from console.lake.transforms.change_event import tagged
+
+IDLE_SECONDS = 300.0
+"""How long records that change nothing wait to be written down."""
+_IDLE = "NoOpRecord"
+_PART_BYTES = 64 << 20
+"""Of a log that is taken in at once."""
+_MOST_BYTES = 512 << 20
+"""Of one transaction, which has to be read as a whole."""
+
+
+class _Log(NamedTuple):
+    """A cluster's log, while it is read."""
+
+    loop: asyncio.AbstractEventLoop
+    link: Link
+    log: ControllerLog
+
+
+class ControllerLogs(RecordSource):
+    """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
+
+    name = given = "controllers"
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._open: dict[str, _Log] = {}
+        self._idle_since = time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without connections, which is what tasks get."""
+        return {**super().__getstate__(), "_open": {}}
+
+    def newest(self, start: Offset) -> Offset:
+        """Return the offset behind the last ended transaction of each log."""
+        now = dict(start)
+        for each in self._settings.inputs.controllers:
+            at = int(start.get(each.cluster_id, 0))
+            plan = self._fetch(each, at)
+            if plan.next_offset > at and (not at or not self._is_idle(plan)):
+                now[each.cluster_id] = plan.next_offset
+        if now != start:
+            self._idle_since = time.monotonic()
+        return now
+
+    def _is_idle(self, plan: LogPlan) -> bool:
+        """Return whether nothing but empty records came, and not for long."""
+        if time.monotonic() > self._idle_since + IDLE_SECONDS:
+            return False
+        troubles = list(plan.troubles)
+        batches = read_splits(plan.splits, None, troubles.append)
+        types = {type_ for batch in batches for type_ in batch.column("record_type").to_pylist()}
+        return not troubles and types <= {_IDLE}
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, int]]:
+        """Return from where to where each log is read."""
+        return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the offsets between, as of a log that is read from files."""
+        return sum(upto - since for _, since, upto in self.parts(start, end))
+
+    def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a log between two offsets."""
+        of, start, end = part
+        named = next((each for each in self._settings.inputs.controllers if each.cluster_id == of), None)
+        if named is None:
+            return
+        troubles: list[Trouble] = []
+        try:
+            while start < end:
+                plan = self._fetch(named, start, end)
+                troubles += plan.troubles
+                yield from map(tagged, read_splits(plan.splits, self._key, troubles.append))
+                if plan.next_offset <= start:
+                    break
+                start = plan.next_offset
+        finally:
+            self.close()
+        yield from self._damaged(troubles)
+
+    def close(self) -> None:
+        """Close the connections."""
+        for loop, link, log in self._open.values():
+            loop.run_until_complete(_closed(link, log))
+            loop.close()
+        self._open = {}
+
+    def _fetch(self, of: Controllers, start: int, end: int | None = None) -> LogPlan:
+        """Return what follows an offset: see `_read`. UnreadableInput."""
+        try:
+            if of.cluster_id not in self._open:
+                context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
+                named = ",".join(of.addresses)
+                check_schemes(named, context.settings.security_protocol)
+                made = ClientLoop(context.settings.via)
+                link = Link(context.settings)
+                self._open[of.cluster_id] = _Log(made, link, ControllerLog(link, parse_bootstrap(named), of.cluster_id))
+            loop, _, log = self._open[of.cluster_id]
+            return loop.run_until_complete(_read(log, of.cluster_id, start, end))
+        except (AdminError, ContextError, ValueError) as wrong:
+            said = wrong.failure if isinstance(wrong, AdminError) else wrong
+            raise UnreadableInput(f"the controllers of {of.cluster_id}: {said}") from wrong
+
+
+async def _closed(link: Link, log: ControllerLog) -> None:
+    await log.close()
+    await link.close()
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
+    """Return what follows an offset, up to what is committed and before `end`, or to the end of `_PART_BYTES`; of an
+    open transaction all. Of a snapshot all, wherever it ends.
+    """
+    found = await log.read(start)
+    fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)
+    if isinstance(found, Snapshot):
+        return fetched(found.data, end=found.end, is_snapshot=True)
+    data = bytearray(found.data)
+    while found.next < found.high_watermark and len(data) < _MOST_BYTES:
+        if len(data) >= _PART_BYTES and fetched(bytes(data), end=found.next, is_snapshot=False).next_offset > start:
+            break
+        more = await log.read(found.next)
+        if isinstance(more, Snapshot):
+            break  # what was read is not there any more; the next round takes the snapshot
+        data += more.data
+        found = more
+    return fetched(bytes(data), end=found.next if end is None else min(found.next, end), is_snapshot=False)
+
+
+SOURCES[ControllerLogs.name] = ControllerLogs

@@ -1,0 +1,255 @@
+"""Java with Spark, started at once and directly for a session, and ended with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from console import programs
+from console.lake import spark as lake_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ON_THIS_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Each task makes its code again: one for what is small.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.openCostInBytes": "65536",
+    # Each sort and each aggregation of a task takes a page at least: of a heap of some GB by default one of 64 MB.
+    "spark.buffer.pageSize": "4m",
+}
+_HERE: Mapping[str, str | None] = {
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_HOME": None,  # may be of another Spark than the installed one
+}
+"""What Java and its Python workers read of the environment, on this machine; on others Python is where they say."""
+
+
+class NotStarted(Exception):
+    """Java did not start, or ended before Spark was there; its log says why."""
+
+
+@contextmanager
+def session(
+    settings: Mapping[str, str],
+    *,
+    java: Path = Path("java"),
+    jars: Sequence[Path] = (),
+    options: Sequence[str] = (),
+    log: IO[bytes] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Iterator[SparkSession]:
+    """Yield a session with Delta; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever
+    happened. Where Java is there already, its session is used (`console.lake.spark.session`), and the other arguments
+    count for nothing.
+
+    Args:
+        settings: in Spark's words, over those of `console.lake.spark`. Java gets them through its authenticated
+            socket: none is in a command line, the environment or a file.
+        java: the program.
+        jars: what Java gets beside Spark's own, Delta's among them.
+        options: Java's own, for all to see.
+        log: where Java writes what it would write to the terminal.
+        meanwhile: called while Java starts, to import what is needed next.
+
+    Raises:
+        NotStarted: Java or Spark did not start; the log says why.
+    """
+    if lake_spark.is_there():
+        with lake_spark.session(settings) as spark:
+            yield spark
+        return
+    here = is_local(settings.get("spark.master", ""))
+    of_place = _ON_THIS_MACHINE if here else {"spark.jars": ",".join(map(str, jars))}
+    chosen = {**lake_spark.EVERYWHERE, **of_place, **settings}
+    heap = f"-Xmx{chosen.get('spark.driver.memory', '1g')}"
+    command = [str(java), *java_options(jars, () if here else _conf_folders()), heap, *options, _SUBMIT]
+    variables = _HERE if here else {}
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
+    with lake_spark.heard(), _running(command, variables, _scratch(chosen), log, defaults=not here) as gateway:
+        meanwhile()
+        with environment({**variables, **gateway()}):
+            try:
+                spark = lake_spark.made(chosen)
+            except lake_spark.failures() as error:
+                raise NotStarted(str(error)) from error
+        with lake_spark.stopping(spark):
+            yield spark
+
+
+def is_local(master: str | None) -> bool:
+    """Return whether tasks run in the driver's own Java; None: where kac runs them by itself."""
+    return master is None or master.startswith("local")
+
+
+@contextmanager
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set variables of the environment for the context, or unset them: None."""
+    before = {name: os.environ.get(name) for name in variables}
+    try:
+        _set(variables)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+# -- Java ------------------------------------------------------------------------------------------------------------
+
+SECONDS_TO_END = 20.0
+"""How long Java may take to end before it is killed."""
+_SECONDS_BETWEEN_CHECKS = 0.01
+
+_OPENED = (
+    *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")),
+    *("java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref"),
+    *("java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action"),
+    *("java.base/sun.util.calendar", "java.security.jgss/sun.security.krb5"),
+)
+"""Packages of Java that Spark looks into; its own launcher opens the same."""
+_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",  # some of these are of newer Javas
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+    *("--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"),
+    *("-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"),
+    # Half of the processor's time of a start, and more, is saved by these two.
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    # With the first of them Java keeps 48 MB of compiled code, and Spark has more after some batches: what does not fit
+    # is thrown away, looked for by a thread of its own, and compiled again.
+    "-XX:ReservedCodeCacheSize=240m",
+    # Otherwise the heap grows to twice of what it holds; collecting more often takes no more of the processor.
+    *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=25"),
+)
+
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+
+
+def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
+    """Return Java's options for Spark: its class path, and what Spark needs to be open. A class archive fits where they
+    are the same; with folders in the class path none does."""
+    [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
+    own = sorted(Path(spark, "jars").glob("*.jar"))
+    path = os.pathsep.join(map(str, (*folders, *own, *jars)))
+    return ["-cp", path, *_OPTIONS]
+
+
+def _conf_folders() -> list[Path]:
+    """Return the folders of a cluster's own files, as Spark's launcher has them."""
+    named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
+    return [Path(each).absolute() for each in named if each]
+
+
+def _scratch(settings: Mapping[str, str]) -> str | None:
+    """Return Spark's own folder for temporary files, if it is set and exists."""
+    named = settings.get("spark.local.dir")
+    return named if named and Path(named).is_dir() else None
+
+
+@contextmanager
+def _running(
+    command: Sequence[str],
+    variables: Mapping[str, str | None],
+    scratch: str | None,
+    log: IO[bytes] | None,
+    *,
+    defaults: bool,
+) -> Iterator[Callable[[], Mapping[str, str]]]:
+    """Run Java for the context. Yields what waits for it and returns the variables by which pyspark finds it.
+
+    defaults: whether the settings count that `spark-defaults.conf` has for all programs.
+    """
+    begun: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="kac-java-", dir=scratch, ignore_cleanup_errors=True) as folder:
+        told, empty = Path(folder, "gateway"), Path(folder, "empty.properties")
+        empty.touch()
+        rest = ("pyspark-shell",) if defaults else ("--properties-file", str(empty), "pyspark-shell")
+        # Its Python workers find what this Python finds; those of other machines get what they need from the master.
+        modules = {} if defaults else programs.own_modules()
+        own = {**modules, **variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        try:
+            begin_java(begun, programs.interpreter([*command, *rest], Path(folder), own), log)
+            yield lambda: _gateway(begun[0], told)
+        finally:
+            for process in begun:
+                _end(process)
+
+
+def begin_java(
+    begun: list[subprocess.Popen[bytes]],
+    program: programs.Program,
+    log: IO[bytes] | None,
+) -> None:
+    """Start Java, for the list. No interrupt is raised in here (`console.lake.spark`): Java would be in no list."""
+    try:
+        begun.append(
+            programs.started(
+                program,
+                stdin=subprocess.PIPE,  # Java ends when it is closed: with this process, whatever becomes of it
+                stdout=log,
+                stderr=log,
+                preexec_fn=_ignore_interrupts,
+            )
+        )
+    except OSError as error:
+        raise NotStarted(f"{program.words[0]}: {error.strerror or error}") from error
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
+    """Wait for Java to tell its port and secret: 4 bytes, 4 bytes of the secret's length, the secret."""
+    while not told.exists():
+        if process.poll() is not None:
+            raise NotStarted(f"Java ended with {process.returncode} before Spark was there")
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
+    data = told.read_bytes()
+    return {
+        lake_spark.SUBMITTED: str(int.from_bytes(data[:4], "big")),
+        "PYSPARK_GATEWAY_SECRET": data[8 : 8 + int.from_bytes(data[4:8], "big")].decode(),
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for Java, which ends when its standard input does; it is killed where it takes too long or the run was
+    interrupted.
+    """
+    pyspark: Any = sys.modules.get("pyspark")
+    if pyspark is not None:
+        gateway = pyspark.SparkContext._gateway
+        pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
+        if gateway is not None:
+            with suppress(*lake_spark.failures()):
+                gateway.shutdown()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=SECONDS_TO_END)  # closes it
+    finally:
+        process.kill()
+        process.wait()

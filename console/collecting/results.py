@@ -1,0 +1,335 @@
+"""What is in a lake (tables, their times, the last runs, gaps), read without Spark, and the results of `kac lake`'s
+commands as tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from console.answers.results import Column, Detail, Row, Table
+from console.answers.triage import prometheus_label
+from console.lake import delta_log
+from console.lake.delta_log import DataFile
+from console.lake.lake import Lake
+from console.lake.reader import Gap, Gone, Tables, gaps, gone_lines
+from console.lake.schema import TABLES
+from console.lake.schema import Table as LakeTable
+from console.model.foreign_json import json_of
+from console.plan.amounts import size
+
+if TYPE_CHECKING:
+    from console.collecting.collect import ClusterReport
+    from console.collecting.collect import Report as CollectReport
+    from console.lake.runs import Report
+
+
+LAST_RUNS = 10
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """A table. run: the one that wrote its version; None: its commits do not say. rows: of all files, with those that
+    newer ones replace. earliest, latest: of its first column of times, UTC; None: it has none."""
+
+    name: str
+    layer: str
+    version: int
+    run: str | None
+    rows: int
+    bytes: int
+    files: int
+    earliest: datetime | None
+    latest: datetime | None
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run. status: done, failed, running. ended: of one that is running when it was last heard of; None: never. rows:
+    written, by table. taken: read, by source: how many `good` and `bad`. lost: offsets that were deleted before they
+    were read, by topic and partition. message: why it failed. lag_ms: from the newest event in what it wrote to its
+    end."""
+
+    run_id: str
+    job: str
+    status: str
+    started: datetime
+    ended: datetime | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
+    taken: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    message: str | None = None
+    bytes: int | None = None
+    lag_ms: int | None = None
+
+    @property
+    def quarantined(self) -> int:
+        """What could not be read."""
+        return sum(counts.get("bad", 0) for counts in self.taken.values())
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is in the lake. created: ISO 8601 in UTC. runs: the last ones, newest first, those that failed too. gaps:
+    newest first. gone: lines that were gone before they were read."""
+
+    where: str
+    lake_id: str
+    created: str
+    tables: tuple[TableStatus, ...]
+    runs: tuple[RunStatus, ...]
+    gaps: tuple[Gap, ...]
+    gone: tuple[Gone, ...] = ()
+
+    def last(self, job: str) -> RunStatus | None:
+        """Return the last run of a job that ended and did not fail, or still runs."""
+        mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
+        return next(mine, None)
+
+
+def status(lake: Lake) -> Status:
+    """Return the present contents of the lake. Raises LakeError."""
+    about = lake.about()
+    with closing(Tables(lake.where, lake.files)) as tables:
+        found = tuple(each for table in TABLES.values() if (each := _table(tables, table)) is not None)
+        unobserved, gone = tuple(gaps(tables, None)), tuple(gone_lines(tables))
+    runs = tuple(_shown(filter(None, map(_run, lake.runs()))))
+    return Status(
+        lake.where, str(about.get("lake_id", "")), str(about.get("created", "")), found, runs, unobserved, gone
+    )
+
+
+def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
+    files = tables.files(table)
+    if files.version < 0:
+        return None
+    counts = files.rows, files.bytes, len(files.files)
+    with delta_log.reading(tables.lake.folder(table), delta_log.LOG):
+        times = _time_range(table, files.files.values())
+    return TableStatus(table.name, table.layer, files.version, tables.run(table), *counts, *times)
+
+
+def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
+    """Return the first and the last of the table's first column of times, by the statistics of these files."""
+    path = next(_times(table), ())
+    read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
+    least, most = ([_at(each.get(name), path) for each in read] for name in ("minValues", "maxValues"))
+    return min(filter(None, least), default=None), max(filter(None, most), default=None)
+
+
+def _times(table: LakeTable) -> Iterator[tuple[str, ...]]:
+    """Yield the columns of times, also those within others, in the order of the columns."""
+    for column in table.columns:
+        if column.type == "timestamp":
+            yield (column.name,)
+        if column.of is not None:
+            yield from ((column.name, *path) for path in _times(column.of))
+
+
+def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
+    for name in path:
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return datetime.fromisoformat(values) if isinstance(values, str) else None
+
+
+def _run(about: Mapping[str, Any]) -> RunStatus | None:
+    """Return the contents of a run's file; None: it is no run's."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert({**about, "ended": about.get("ended") or None}, RunStatus)
+    return None
+
+
+def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
+    """Yield the newest runs, and of each job the newest with each outcome."""
+    seen = set()
+    for place, run in enumerate(runs):
+        if place < LAST_RUNS or (run.job, run.status) not in seen:
+            yield run
+        seen.add((run.job, run.status))
+
+
+# -- as tables ---------------------------------------------------------------------------------------------------------
+
+
+def report_lines(report: Report) -> list[str]:
+    """Return what a run did, for people."""
+    rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
+    taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
+    bad = sum(counts["bad"] for counts in report.taken.values())
+    seconds = (datetime.fromisoformat(report.ended) - datetime.fromisoformat(report.started)).total_seconds()
+    did = f"read {taken or 'nothing'}; wrote {rows or 'nothing'}" if taken or rows else "nothing new"
+    lines = [f"{report.job}: {did}; {seconds:.1f} s"]
+    if bad:
+        lines.append(f"{bad:,} unreadable lines or batches: see quarantine in docs/lake-tables.md")
+    lines += [f"{place}: {count:,} offsets were deleted before they were read" for place, count in report.lost.items()]
+    return lines + list(report.notes)
+
+
+def poll_line(report: CollectReport) -> str:
+    """Return what a round of polls did, in a line."""
+    failed = [each.context for each in report.clusters if each.failure is not None]
+    changed = sum(each.changed + each.gone for each in report.clusters)
+    wrong = f"; {', '.join(failed)} did not answer" if failed else ""
+    return f"polled {len(report.clusters):,} clusters, {changed:,} resources differ{wrong}"
+
+
+def collect_result(report: CollectReport) -> Table:
+    """Return a row for each cluster that was polled."""
+    return Table(
+        "clusters",
+        _columns("CONTEXT", "CLUSTER", "RESOURCES>", "CHANGED>", "GONE>", "SECONDS>", ""),
+        tuple(_cluster_row(each) for each in report.clusters),
+        empty="there was no cluster to poll",
+        notes=tuple(f"{each.context}: {line}" for each in report.clusters for line in each.refused)
+        + ((f"run {report.run_id}: {report.rows:,} rows",) if report.run_id else ("nothing was written",)),
+    )
+
+
+def _cluster_row(each: ClusterReport) -> Row:
+    failed = f"{each.failure}. {each.failure.remedy}".strip() if each.failure is not None else ""
+    counts = (f"{each.resources:,}", f"{each.changed:,}", f"{each.gone:,}") if not failed else ("", "", "")
+    return Row(
+        (each.context, each.cluster_id or "", *counts, f"{each.seconds:.1f}", failed),
+        {**asdict(each), "failure": failed or None, "seconds": round(each.seconds, 3)},
+    )
+
+
+def status_result(status: Status) -> Detail:
+    """Return the contents of a lake, for people and programs."""
+    held = "" if status.tables else "it is empty: kac lake collect polls clusters, kac lake update makes the tables"
+    return Detail(
+        f"lake {status.where}",
+        {"where": status.where, "lake_id": status.lake_id, "created": status.created},
+        (held or f"made {status.created}, {len(status.tables)} tables",),
+        {
+            "tables": Table(
+                "tables",
+                _columns("TABLE", "LAYER", "ROWS>", "SIZE>", "FILES>", "FROM", "TO", "VERSION>", "RUN"),
+                tuple(map(_table_row, status.tables)),
+                title="tables",
+            ),
+            "runs": Table(
+                "runs",
+                _columns("RUN", "JOB", "STATUS", "STARTED", "SECONDS>", "ROWS>", "BAD>", ""),
+                tuple(map(_run_row, status.runs)),
+                title="last runs",
+            ),
+            "gaps": Table(
+                "gaps",
+                _columns("CLUSTER", "FROM", "TO"),
+                tuple(map(_gap_row, status.gaps)),
+                title="times without polls",
+            ),
+            "gone": Table(
+                "gone",
+                _columns("CLUSTER", "FILE", "FROM>", ""),
+                tuple(
+                    Row((each.cluster_id, each.file, f"{each.at:,}", each.what), each._asdict()) for each in status.gone
+                ),
+                title="lines that were gone before they were read",
+            ),
+        },
+    )
+
+
+def _table_row(each: TableStatus) -> Row:
+    counts = f"{each.rows:,}", size(each.bytes), f"{each.files:,}"
+    cells = (
+        each.name,
+        each.layer,
+        *counts,
+        _time(each.earliest),
+        _time(each.latest),
+        str(each.version),
+        each.run or "",
+    )
+    return Row(cells, {("table" if name == "name" else name): value for name, value in _data(vars(each)).items()})
+
+
+def _run_row(each: RunStatus) -> Row:
+    seconds = "" if each.ended is None else f"{(each.ended - each.started).total_seconds():.1f}"
+    counts = seconds, f"{sum(each.rows.values()):,}", f"{each.quarantined:,}" if each.quarantined else ""
+    cells = (each.run_id, each.job, each.status, _time(each.started), *counts, each.message or "")
+    return Row(cells, {**_data(vars(each)), "quarantined": each.quarantined})
+
+
+def _gap_row(each: Gap) -> Row:
+    times = {"start": each.since, "end": each.until}
+    return Row(
+        (each.cluster_id, _time(each.since), _time(each.until) or "now"),
+        {"cluster_id": each.cluster_id, **_data(times)},
+    )
+
+
+def _data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields for programs: times as ISO 8601."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
+
+
+def _columns(*titles: str) -> tuple[Column, ...]:
+    """Return columns by title; > marks those of numbers."""
+    return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
+
+
+def _time(at: datetime | None) -> str:
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%SZ}"
+
+
+def prometheus_text(status: Status) -> str:
+    """Return the last runs of a lake, for node_exporter's textfile collector: by job, of the newest that did not
+    fail.
+    """
+    newest = {run.job: run for run in reversed(status.runs)}
+    done = {job: run for job in newest if (run := status.last(job)) is not None}
+
+    def each(value: Callable[[RunStatus], float | None]) -> dict[str, float]:
+        return {_labels(job=job): known for job, run in done.items() if (known := value(run)) is not None}
+
+    rows = {_labels(job=j, table=name): count for j, run in done.items() for name, count in run.rows.items()}
+    taken = {
+        _labels(job=j, input=kind, quality=quality): count
+        for j, run in done.items()
+        for kind, counts in run.taken.items()
+        for quality, count in counts.items()
+    }
+    failed = {_labels(job=job): int(run.status == "failed") for job, run in newest.items()}
+    metrics = (
+        ("failed", "1 if the last run of the job failed.", failed),
+        (
+            "end_seconds",
+            "When it last ended well, since 1970.",
+            each(lambda run: None if run.ended is None else run.ended.timestamp()),
+        ),
+        (
+            "run_seconds",
+            "How long that run took.",
+            each(lambda run: None if run.ended is None else (run.ended - run.started).total_seconds()),
+        ),
+        (
+            "lag_seconds",
+            "From the newest event in what it wrote to its end.",
+            each(lambda run: None if run.lag_ms is None else run.lag_ms / 1000),
+        ),
+        ("rows", "Rows that it wrote, by table.", rows),
+        ("bytes", "Bytes that it wrote.", each(lambda run: run.bytes)),
+        ("taken", "What it read, by kind of input.", taken),
+        ("quarantined", "What of it could not be read.", each(lambda run: run.quarantined)),
+    )
+    lines = []
+    for name, about, values in metrics:
+        lines += [f"# HELP kac_lake_{name} {about}", f"# TYPE kac_lake_{name} gauge"]
+        lines += [f"kac_lake_{name}{{{labels}}} {_plain(value)}" for labels, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(int(value))
+
+
+def _labels(**labels: str) -> str:
+    return ",".join(f"{name}={prometheus_label(value)}" for name, value in labels.items())

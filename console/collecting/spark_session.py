@@ -1,0 +1,222 @@
+"""Spark for `kac lake`: with the Java and the memory of this machine, quiet, and removed when it is done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING
+
+from console.collecting.executor_package import write_package
+from console.collecting.gateway import NotStarted, is_local, java_options, session
+from console.collecting.java import (
+    Group,
+    Java,
+    NoSpark,
+    archive_of,
+    begin,
+    find_java,
+    locked,
+    spark_jars,
+    start_options,
+)
+from console.log_file import state_directory
+from console.safe_files import open_private, private_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# -- memory and processors of this machine, or of its container ------------------------------------------------------
+
+MIB = 1 << 20
+LEAST_MEMORY = 1024 * MIB
+MOST_MEMORY = 16 * 1024 * MIB
+"""A larger heap does not make Spark faster here."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """memory: bytes that a process may have in all; free: of them, unused bytes. cores: processors."""
+
+    memory: int
+    free: int
+    cores: int
+
+    @property
+    def for_spark(self) -> int:
+        """Bytes for the heap of Spark's Java: half of the free memory; Python, Arrow and the file cache need the
+        rest."""
+        return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
+
+
+def this_machine(root: Path = Path("/")) -> Machine:
+    """Read the machine's figures; root: where its files are."""
+    try:
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
+        memory, free = sizes["MemTotal"], sizes["MemAvailable"]
+    except (OSError, KeyError, ValueError, IndexError):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        free = memory // 2
+    # Control groups of version 2, then 1.
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):  # missing, or "max"
+            most, taken = (int((root / "sys/fs/cgroup" / name).read_text()) for name in (limit, used))
+            memory, free = min(memory, most), min(free, max(0, most - taken))
+    return Machine(
+        memory, free, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+
+
+# -- the session -----------------------------------------------------------------------------------------------------
+
+MOST_LOG = 2 * MIB
+
+
+def spark_log(environ: Mapping[str, str]) -> Path:
+    """Return the file of Spark's log."""
+    return state_directory(environ) / "spark.log"
+
+
+def ready(
+    environ: Mapping[str, str], groups: Collection[Group], say: Callable[[str], None] = lambda _: None
+) -> tuple[Java, tuple[Path, ...]]:
+    """Return the Java that is taken, and the jars, fetched where they are missing.
+
+    Raises:
+        NoSpark: what is missing, and what to do.
+    """
+    if find_spec("pyspark") is None:
+        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+    java = find_java(environ)
+    return java, spark_jars(environ, groups, java.program, say)
+
+
+@contextmanager
+def lake_session(
+    environ: Mapping[str, str],
+    *,
+    master: str | None = None,
+    groups: Collection[Group] = (Group.DELTA,),
+    settings: Mapping[str, str] = MappingProxyType({}),
+    meanwhile: Callable[[], object] = lambda: None,
+    is_whole: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[SparkSession]:
+    """Yield a session with Delta; nothing of it remains afterwards but its log.
+
+    Args:
+        master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
+        groups: what jars are needed for: `groups_of` says it of a lake.
+        settings: more of them, in Spark's words; secrets may be among them.
+        meanwhile: called while Java starts, to import what is needed next.
+        is_whole: the session does all that an update does: a class archive for later ones may be made of its classes.
+        say: gets a line when jars are fetched, and when Spark starts.
+
+    Raises:
+        NoSpark: what is missing, or Spark's error when it did not start.
+    """
+    java, jars = ready(environ, groups, say)
+    where = master or "local[*]"
+    here = is_local(where)
+    with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
+        own = {"spark.master": where, **(_on_this_machine(scratch) if here else {})}
+        # Spark creates folders there, which a killed run leaves.
+        options = [f"-Djava.io.tmpdir={scratch}"]
+        recording = scratch / "classes"
+        archive = archive_of(environ, java, java_options(jars))
+        if here:
+            options += start_options(archive, recording if is_whole else None)
+        say("starting Spark")
+        start = log.tell()
+        try:
+            with session(
+                {**own, **settings}, java=java.program, jars=jars, options=options, log=log, meanwhile=meanwhile
+            ) as spark:
+                if not here:
+                    # Executors need it; local ones find kac where it is installed.
+                    spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
+                yield spark
+            if recording.exists() and begin(archive, recording) is not None:
+                say("in the background for a minute: an archive of Java's classes, by which the next start is faster")
+        except NotStarted as error:
+            path = spark_log(environ)
+            said = _first_error(path, start) or error
+            raise NoSpark(f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor") from None
+
+
+def _on_this_machine(scratch: Path) -> dict[str, str]:
+    """Return the settings of a session whose tasks run in its own Java: for this machine, its files in that folder."""
+    machine = this_machine()
+    return {
+        "spark.driver.memory": f"{machine.for_spark // MIB}m",
+        "spark.sql.shuffle.partitions": str(machine.cores),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        # S3A keeps there what it uploads: by default in a folder of /tmp that others can read.
+        "spark.hadoop.hadoop.tmp.dir": str(scratch),
+    }
+
+
+@contextmanager
+def scratch_folder(base: Path) -> Iterator[Path]:
+    """Yield a folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
+
+    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds it locked as long
+    as it lives. Nothing else is deleted. NoSpark: it can't be made.
+    """
+    home = base / f"kac-spark-{os.getuid()}"
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        found = home.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise NoSpark(
+                f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
+            )
+        with ExitStack() as held:
+            with locked(home):  # what another run has just made it has locked, too
+                for each in home.glob("run-*"):
+                    with suppress(OSError), locked(each, wait=False):  # its run is dead
+                        shutil.rmtree(each, ignore_errors=True)
+                made = tempfile.TemporaryDirectory(prefix="run-", dir=home, ignore_cleanup_errors=True)
+                folder = Path(held.enter_context(made))
+                held.enter_context(locked(folder))
+            yield folder
+    except OSError as error:
+        if error.filename is None or not str(error.filename).startswith(str(home)):
+            raise
+        raise NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
+
+
+def _first_error(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return (telling or lines or [""])[0][:300]
+
+
+@contextmanager
+def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
+    """Open Spark's log, 0600; one former log is kept when it has grown."""
+    path = spark_log(environ)
+    try:
+        private_folder(path.parent)
+        if path.exists() and path.stat().st_size > MOST_LOG:
+            path.replace(path.with_suffix(".log.1"))
+        descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
+    except OSError as error:
+        raise NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
+    with os.fdopen(descriptor, "ab") as log:
+        yield log

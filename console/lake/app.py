@@ -1,0 +1,597 @@
+"""The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `take`
+takes what is there once, `go_on` goes on; both make the same batches.
+
+Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits carry the
+checkpoint's id and the batch's number (Delta's transactions by application), and where the batch ends, so that a source
+whose checkpoint is lost goes on there. Gold follows from bronze: without its checkpoint all of it is made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+import console
+from console.lake.clocks import check_clocks
+from console.lake.delta_log import reading
+from console.lake.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
+from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
+from console.lake.inputs import Inputs, UnreadableInput, owned
+from console.lake.lake import Lake
+from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings, sources_of
+from console.lake.runs import (
+    GOLD,
+    Listener,
+    Plan,
+    Report,
+    Steps,
+    begin_of,
+    begins,
+    begun,
+    ended,
+    in_words,
+    is_of_another,
+    is_undone,
+    kac_version,
+    message_of,
+    news,
+    offsets,
+    recorded,
+    rules_of,
+    settings_of,
+    unjudged,
+    versions,
+)
+from console.lake.schema import (
+    BRONZE,
+    CLUSTER_PART,
+    DRIFT,
+    HISTORY,
+    JOURNAL,
+    KRAFT_RECORD,
+    POLICY_VIOLATION,
+    REQUEST,
+    SNAPSHOT,
+    TABLES,
+)
+from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
+from console.lake.streams import (
+    UNCOUNTED,
+    Identity,
+    Skipped,
+    formats,
+    gone_of,
+    identity_of,
+    logged_in,
+    lost_of,
+    lost_rows,
+    topic_rows,
+)
+from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
+from console.lake.transforms.drift import A_PAIR
+from console.model.foreign_json import json_as, json_of
+from console.model.numbers import decimal_number, json_text, natural_number, option
+
+MANY = 20_000
+"""Rows of a batch for which plans are worth to be compiled."""
+_AGAIN = 10.0
+"""Seconds before a stream that failed is begun again."""
+_CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
+
+
+class Application:
+    """One application on a plan's lake, in a session. settings: of its sources. report: what it did is added to it.
+    is_alone: whether it still has the lake's lock."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        spark: SparkSession,
+        report: Report,
+        is_alone: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._plan = plan
+        self._spark = spark
+        self._lake = plan.lake
+        self._settings = settings
+        self._report = report
+        self._topics = {each.stream: each for each in plan.topics}
+        self._made_again: dict[str, Identity] = {}
+        self._told: Callable[[str], None] = lambda _: None
+        self._again: int | None = None
+        self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
+        self._known = Known(self.tables)
+        self._alone = threading.Lock()
+        self._is_alone = is_alone
+        if is_of_another(plan.lake):
+            self._forget(GOLD)
+        if is_undone(plan.lake):
+            self._forget(RequestLogs.name)
+        for each in formats():
+            spark.dataSource.register(each)
+        self.tables.create_bronze()
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def take(self, name: str) -> None:
+        """Read once what is new in a source, or make gold of what is new in bronze."""
+        try:
+            self._take(name)
+        except Exception:
+            if name not in self._made_again:
+                raise
+            self._take(name)
+
+    def _take(self, name: str) -> None:
+        query = self._begin(name, availableNow=True)
+        query.awaitTermination()
+        if (wrong := query.exception()) is not None:
+            raise wrong
+
+    def go_on(
+        self,
+        every: float,
+        told: Callable[[str], None],
+        stop: threading.Event,
+        now_and_then: Callable[[], None],
+    ) -> None:
+        """Run all streams until `stop` is set. What fails is reported once, and started again. See `run`."""
+        self._told = told
+        trigger = {"processingTime": f"{every:g} seconds"}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
+        failed: dict[str, str] = {}
+        waits: dict[str, int] = {}
+        judged = time.monotonic()
+        try:
+            while not stop.wait(_TICK):
+                for name, query in streams.items():
+                    if query.isActive:
+                        if name in failed and query.lastProgress is not None:
+                            told(f"{name}: it works again")
+                            del failed[name]
+                        continue
+                    waits[name] = waits.get(name, 0) + 1
+                    if waits[name] == 1:
+                        self._check_lock()
+                        why = message_of(query.exception() or RuntimeError()) or _condition(query)
+                        if failed.get(name) != why:
+                            told(f"{name}: {why.rstrip('.')}. It is tried again")
+                        failed[name] = why
+                    elif waits[name] * _TICK > _AGAIN:
+                        waits[name] = 0
+                        if name == GOLD:
+                            self._known = Known(self.tables)
+                        streams[name] = self._begin(name, **trigger)
+                if time.monotonic() > judged + _JUDGE:
+                    judged = time.monotonic()
+                    self.judge()
+                    self.maintain()
+                    now_and_then()
+        finally:
+            for query in streams.values():
+                query.stop()
+
+    @property
+    def _wanted(self) -> list[str]:
+        """The streams that have a source."""
+        return [*sources_of(self._settings.inputs), *self._topics]
+
+    def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
+        do: Callable[[str, DataFrame, Batch], None] = self._put
+        if name == GOLD:
+            self._again = begun(self._lake, GOLD)
+            rows, do = new_keys(self.tables), self._make
+        elif name in self._topics:
+            if name in self._made_again:
+                self._forget(name)
+            is_of_former = self._is_of_former(name, self._known_topic(name))
+            begin = None if is_of_former else begin_of(self._lake, name, REQUEST.name)
+            rows = topic_rows(self._spark, self._topics[name], begin)
+        else:
+            now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
+            settings = msgspec.json.encode(now).decode()
+            rows = self._spark.readStream.format(name).option("settings", settings).load()
+
+        def each(batch: DataFrame, number: int) -> None:
+            spark = batch.sparkSession
+            query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+            with self._alone:
+                self._check_lock()
+                self.tables.spark = spark
+                do(name, batch, Batch(str(query), number, {"stream": name}))
+
+        stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self.tables.root}/checkpoints/{name}")
+        return stream.trigger(**trigger).foreachBatch(each).start()
+
+    def _check_lock(self) -> None:
+        """Raise LeaseLost: what paused for long must not write beside who took the lock meanwhile."""
+        if not self._is_alone():
+            raise LeaseLost(
+                f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
+                "then is in the lake. Run it again when the other has ended."
+            )
+
+    def maintain(self) -> None:
+        """Keep the lake small, once a day. What is missed is done the next time."""
+        path = self._lake.path("maintained.json")
+        done = self._lake.own_file("maintained.json")
+        if done is not None and time.time() - float(done) < EVERY.total_seconds():
+            return
+        with self._alone:
+            self.tables.spark = self._spark
+            for_many_rows(self._spark)
+            counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
+            if done is not None or max(counts.values()) > MANY_FILES:
+                maintain(self.tables, counts, self._plan.keep_days)
+        self._lake.files.replace(path, str(time.time()).encode())
+
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
+        """Write a batch of a source into its bronze table."""
+        table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
+        counts = _COUNTS[table]
+        (at,) = offsets(self._lake, name, batch.number)
+        (for_few_rows if self._is_small(name, at, batch.number) else for_many_rows)(self.tables.spark)
+        of, lost = self._of_topic(name), []
+        if of is not None:
+            lost = self._lost(name, of, at, batch.number)
+            self._keep_topic(name, of)
+        if lost:
+            rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
+        read, (rows, seen) = rows, observed(rows, counts)
+        if table is JOURNAL:
+            known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
+            same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
+            rows = rows.join(known, same, "left_anti")
+        end = {**at, **({"parts": []} if "parts" in at else {})}
+        of_topic = {} if of is None else {"topic": of}
+        version = self.tables.append(rows, table, batch.noting(end=end, **of_topic))
+        if version is not None:
+            counted = seen.get
+        else:  # written before a run died
+            found = taken(read.agg(*(F.expr(sql) for sql in counts.values())), 1)[0]
+            counted = dict(zip(counts, found, strict=True))
+            written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
+            version = next(written, self._lake.version(table) + 1)
+            lost = []  # what was lost until then is in the lake
+        if name == RequestLogs.name and counted["first"] is not None:
+            self._check(counted["first"], counted["last"], version - 1)
+        mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
+        unreadable = counted["bad"] or 0
+        read_well = (counted["good"] or 0) - unreadable
+        mine["good"] += read_well
+        mine["bad"] += unreadable
+        if read_well or unreadable:
+            self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
+        for each in lost:
+            place = f"{self._topics[name].cluster_id} {self._topics[name].topic}-{each.partition}"
+            said = f"{place} from offset {each.at:,} on: {each.reason}"
+            if each.offsets == UNCOUNTED:
+                self._report.notes.append(said)
+            else:
+                self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
+            self._told(f"{name}: {said}")
+
+    # -- which topic it is that offsets are of -------------------------------------------------------------------------
+
+    def _of_topic(self, name: str) -> Identity | None:
+        """Return which topic a batch is of; None: of a source that is no topic.
+
+        Raises:
+            LakeError: it is not the one that was read until now: nothing of the batch may be written. One that was
+                created again is read from its first record when the stream begins again.
+        """
+        topic = self._topics.get(name)
+        if topic is None:
+            return None
+        now, known = identity_of(self._spark, topic), self._known_topic(name)
+        if known is None:
+            return now
+        where = f"The topic {topic.topic}, with the request logs of {topic.cluster_id},"
+        if known.is_on_another_cluster(now):
+            raise LakeError(
+                f"{where} was read from the cluster {known.cluster} until now, and at "
+                f"{topic.options['kafka.bootstrap.servers']} the cluster {now.cluster} answers. Nothing of it was "
+                "read. See that its context in sources.yaml has the right addresses; if the lines are shipped to that "
+                f"cluster now, delete {self._topic_file(name)}, and its topic is read from the first record on."
+            )
+        if known.is_of_another(now) and self._made_again.get(name) != now:
+            self._made_again[name] = now
+            raise LakeError(f"{where} was deleted and created again. It is read from its first record on.")
+        return Identity(now.cluster or known.cluster, now.topic or known.topic)
+
+    def _known_topic(self, name: str) -> Identity | None:
+        """Return which topic was read until now: by the file beside its checkpoint or, where that is lost, bronze's
+        commits. None: it is not known.
+        """
+        kept = self._lake.own_file(f"checkpoints/{name}.topic")
+        if kept is not None:
+            with reading(self._lake.where, f"checkpoints/{name}.topic"):
+                return msgspec.convert(json_of(kept), Identity)
+        return self._noted(name)[1]
+
+    def _noted(self, name: str) -> tuple[Offset | None, Identity | None]:
+        """Return the end in bronze's commits of what was read of a topic, and which topic that was."""
+        notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
+        note = next(notes, {})
+        return note.get("end"), msgspec.convert(note["topic"], Identity) if "topic" in note else None
+
+    def _is_of_former(self, name: str, now: Identity | None) -> bool:
+        """Return whether the end in bronze's commits is that of a topic that was deleted, and created again."""
+        noted = self._noted(name)[1]
+        return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
+
+    def _keep_topic(self, name: str, of: Identity) -> None:
+        """Write which topic it is that the checkpoint is of, before anything of it is in the lake."""
+        if self._lake.own_file(f"checkpoints/{name}.topic") != (text := json_text(of).encode()):
+            self._lake.files.replace(self._topic_file(name), text)
+        self._made_again.pop(name, None)
+
+    def _topic_file(self, name: str) -> str:
+        return self._lake.path(f"checkpoints/{name}.topic")
+
+    def _is_small(self, name: str, end: Offset, number: int) -> bool:
+        """Return whether a batch of a source has few rows by its offsets: how many it has is known once they are
+        read.
+        """
+        start = offsets(self._lake, name, number - 1)[0] if number else {}
+        most: int | None
+        if name in self._topics:
+            before, after = (each.get(self._topics[name].topic, {}) for each in (start, end))
+            most = sum(upto - before.get(partition, 0) for partition, upto in after.items())
+        else:
+            source = SOURCES[name](self._settings)
+            most = source.most_rows(start or source.initial(), end)
+        return most is not None and most <= MANY
+
+    def _lost(self, name: str, of: Identity, end: Mapping[str, Any], number: int) -> list[Skipped]:
+        """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
+        checkpoint is new, the end in bronze's commits. Of a topic that was created again, what its former may have
+        had beyond what was read, too.
+        """
+        topic = self._topics[name]
+        start = offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
+        if start is None:
+            return []
+        since, upto = start.get(topic.topic, {}), end.get(topic.topic, {})
+        if not number and self._is_of_former(name, of):
+            return [*gone_of(since), *lost_of(self._spark, topic, {}, upto)]
+        return lost_of(self._spark, topic, since, upto)
+
+    def _check(self, first: datetime, last: datetime, before: int) -> None:
+        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
+        table without it. Raises UnreadableInput."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        try:
+            check_clocks(self.tables, first, last, zones)
+        except UnreadableInput:
+            notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
+            former = next((note for note in notes if note["version"] <= before and "end" in note), None)
+            end = RequestLogs.beginning if former is None else former["end"]
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
+            self._forget(RequestLogs.name)
+            raise
+
+    def _forget(self, stream: str) -> None:
+        """Let a stream begin again from nothing: gold is made again, sources go on where bronze's commits say."""
+        self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
+
+    def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
+        """Make silver and gold of a batch of keys that came to bronze."""
+        news = news_of(keys)
+        if not news.clusters:
+            return
+        if batch.number == self._again:
+            # Some of it may be there: what was before it is not known any more.
+            news = news._replace(whole=news.clusters)
+        is_whole = bool(news.whole) or not self.tables.exists(HISTORY)
+        many = len(news.entities) > MANY or (is_whole and sum(self._lake.table(each).rows for each in BRONZE) > MANY)
+        (for_many_rows if many else for_few_rows)(self.tables.spark)
+        touched = Renewal(self.tables, self._known, batch).renew(news)
+        quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
+        if news.hours or quotas:
+            make_usage(self.tables, news.hours, quotas, batch)
+        if (newest := self._known.newest) is not None:
+            self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
+
+    def judge(self) -> None:
+        """Make what follows from all of `history`, where that is not as it was judged. Batches may come in between: the
+        version that was looked at first is noted, so what they bring is judged the next time."""
+        new = unjudged(self._lake)
+        if new is None:
+            return
+        rules = rules_of(self._lake)
+        batch = Batch(self._report.run_id, new.version)
+        there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+        clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+        with self._between_batches():
+            # Two clusters are not compared with each other, and of most entities one is like no other.
+            if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+        with self._between_batches():
+            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            judge(self.tables, clusters, rules.policies, noted)
+
+    @contextmanager
+    def _between_batches(self) -> Iterator[None]:
+        """Hold all batches back for the context; plans are for few rows."""
+        with self._alone:
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            yield
+
+    def _has_brokers(self, clusters: Iterable[str]) -> bool:
+        """Return whether there is anything to compare in clusters by themselves."""
+        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        return bool(taken(brokers.select("cluster_id").limit(1), 1))
+
+
+_JUDGE = 20.0
+"""Seconds after which what changed is judged, while an application goes on."""
+_TICK = 0.2
+"""Seconds between two checks whether the streams run."""
+_ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
+_LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
+_COUNTS = {
+    **{KRAFT_RECORD: _ROWS, SNAPSHOT: {**_ROWS, "bad": "0"}, JOURNAL: _ROWS},
+    REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
+}
+"""What is counted of the rows of a bronze table, as SQL: all, unreadable ones, and when changes were asked for."""
+
+
+def _condition(query: StreamingQuery) -> str:
+    """Return Spark's name of the error that ended a stream."""
+    wrong = query.exception()
+    condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
+    return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+Session = Callable[[], AbstractContextManager[SparkSession]]
+"""Starts Spark for a context."""
+
+
+def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
+    """Read once what is new, and make what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
+    report = Report(new_run_id(), "update", iso_now(), versions=versions())
+    with settings_of(plan) as settings:
+        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
+        if not wanted:
+            return ended(report)
+        with plan.lake.alone(report.run_id, report.job) as lock:
+            with _application(plan, settings, report, session, lock) as (app, _):
+                steps = Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
+                    with steps.step(name) as read:
+                        app.take(name)
+                        if name != GOLD:
+                            read(sum(report.taken.get(name, {}).values()))
+                app.maintain()
+                with steps.step("rules"):
+                    app.judge()
+            news(plan.lake, settings)  # what is in the lake is deleted where it was landed
+    return report
+
+
+def run(
+    plan: Plan,
+    session: Session,
+    told: Callable[[str], None],
+    stop: threading.Event,
+    now_and_then: Callable[[], None] = lambda: None,
+) -> Report:
+    """Run until `stop` is set. told: gets a line for what fails, and for each batch that wrote something. now_and_then:
+    called every some seconds, once what was done until then is kept. LakeBusy, LakeError.
+    """
+    report = Report(new_run_id(), "run", iso_now(), versions=versions())
+    with (
+        settings_of(plan) as settings,
+        plan.lake.alone(report.run_id, report.job) as lock,
+        _application(plan, settings, report, session, lock) as (app, keep),
+    ):
+        for note in report.notes:
+            told(note)
+
+        def kept() -> None:
+            keep()
+            now_and_then()
+
+        app.go_on(plan.every, told, stop, kept)
+    return report
+
+
+@contextmanager
+def _application(
+    plan: Plan, settings: Settings, report: Report, session: Session, lock: Lock
+) -> Iterator[tuple[Application, Callable[[], None]]]:
+    """Yield the application in a session of Spark, with what keeps its report while it runs."""
+    if lock.former is not None:
+        report.notes.append(f"took over the lock of a run that died: {lock.former}")
+    with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
+        set_properties(spark, plan.lake.files.java_properties(settings.store_file))
+        yield Application(plan, settings, spark, report, lock.is_held), keep
+
+
+# -- under `spark-submit`, on a cluster -------------------------------------------------------------------------------
+
+
+def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
+    """Return the files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore looks for
+    them. LakeError: obstore is not installed.
+    """
+    try:
+        from console.lake.s3 import S3Files, S3Keys
+    except ImportError:
+        raise LakeError(f"{where} needs obstore beside the driver, which is not installed: {PACKAGE}") from None
+    bucket = urlsplit(where).netloc
+    conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def said(name: str) -> str:
+        return str(conf.get(f"fs.s3a.bucket.{bucket}.{name}") or conf.get(f"fs.s3a.{name}") or "")
+
+    endpoint = said("endpoint")
+    if endpoint and "://" not in endpoint:
+        endpoint = f"{'http' if said('connection.ssl.enabled').lower() == 'false' else 'https'}://{endpoint}"
+    keys = S3Keys(said("access.key"), said("secret.key"), said("session.token") or None, "spark.hadoop.fs.s3a")
+    scratch = Path(spark.conf.get("spark.local.dir", None) or "/tmp")  # noqa: S108 - Spark's own default
+    return S3Files(bucket, endpoint, said("endpoint.region"), (lambda: keys) if keys.access_key else None, scratch)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the application, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in
+    the existing session or a new one: what it did as JSON on standard output and 0, or 1 with why on standard error.
+    """
+    options = argparse.ArgumentParser(prog="kac_lake.py")
+    options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")
+    options.add_argument("lake", help="the lake: a path, or a URI as s3a://bucket/lake")
+    options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
+    options.add_argument("--max-bad-ratio", type=option(decimal_number, 0, 1), default=MAX_BAD_RATIO)
+    options.add_argument("--keep-days", type=option(natural_number, lowest=1))
+    given = options.parse_args(argv)
+    try:
+        text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")
+        inputs = json_as(text, Inputs)
+    except (OSError, ValueError) as wrong:
+        options.error(f"the inputs can't be read: {wrong}")
+    # Where the driver has it: Spark's sources are planned by a Python of their own there.
+    zipped = str(Path(console.__file__).parents[1])
+    with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
+        try:
+            in_bucket = urlsplit(given.lake).scheme in ("s3", "s3a")
+            lake = Lake.create(given.lake, files_of_s3a(spark, given.lake) if in_bucket else None)
+            plan = Plan(lake, inputs, given.max_bad_ratio, keep_days=given.keep_days)
+            if given.job == "update":
+                report = update(plan, lambda: nullcontext(spark))
+            else:
+                stop = threading.Event()
+                signal.signal(signal.SIGTERM, lambda *_: stop.set())
+                report = run(plan, lambda: nullcontext(spark), _say, stop)
+        except Exception as wrong:
+            if (said := message_of(wrong)) is None:
+                raise  # Spark's own: its page shows it whole
+            sys.stderr.write(f"kac_lake.py {given.job}: {said}\n")
+            return 1
+    sys.stdout.write(json_text(asdict(report)) + "\n")
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,359 @@
+"""The log of a Delta table, read: the files of a version, and of files that were removed which may be deleted.
+
+The log is JSON lines of actions, a file for each version, and now and then a checkpoint: the actions that hold, as
+Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only what the default protocol has is
+understood: a table with more (deletion vectors, mapped columns) is refused, since reading its files would give rows
+that were deleted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from console.lake.files import PACKAGE, DamagedLake, Filesystem, LakeError
+from console.model.foreign_json import json_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+# -- DuckDB -----------------------------------------------------------------------------------------------------------
+
+
+def duckdb() -> ModuleType:
+    """Return DuckDB's module. LakeError: it is not installed."""
+    for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
+        with suppress(ImportError):
+            return import_module(name)
+    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+
+
+def connected() -> DuckDBPyConnection:
+    """Return a connection that fetches no extensions and writes no files. LakeError."""
+    return _database(duckdb()).cursor()
+
+
+@cache
+def _database(module: ModuleType) -> DuckDBPyConnection:
+    """Return the process' database: to start one takes longer than to read a small file."""
+    made: DuckDBPyConnection = module.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    atexit.register(_end, made)
+    return made
+
+
+def _end(database: DuckDBPyConnection) -> None:
+    """Close the database before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    database.close()
+    _database.cache_clear()
+
+
+def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return these columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet
+    file, or lacks one of these columns.
+    """
+    try:
+        with connected() as connection, _copied(files, path) as place:
+            found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
+    except duckdb().Error as wrong:
+        raise ValueError(str(wrong).partition("\n")[0]) from wrong
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+@contextmanager
+def _copied(files: Filesystem, path: str) -> Iterator[str]:
+    """Yield a path at which DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    if "://" not in path:
+        Path(path).stat()
+        yield path
+        return
+    data = files.read(path)
+    with NamedTemporaryFile(suffix=".parquet") as copy:
+        copy.write(data)
+        copy.flush()
+        yield copy.name
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
+
+LOG = "_delta_log"
+READER, WRITER = 1, 2
+"""The default protocol: the versions that a table needs which uses no features."""
+COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
+_AT_ONCE = 8
+"""Files of a log that are read at a time."""
+_NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
+_OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
+_MAPPING = "delta.columnMapping.mode"
+_INFO = b'{"commitInfo":'
+"""Begins what a commit says of itself, which changes nothing of the table: any program may write anything there."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is in a log: versions, ascending, of its commits and of its checkpoints in one file. others: names of
+    checkpoints of other forms: in several files, or of V2.
+    """
+
+    commits: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def newest(self) -> int | None:
+        """The newest version; None: there is no table."""
+        return max((*self.commits[-1:], *self.checkpoints[-1:]), default=None)
+
+
+def listed(files: Filesystem, folder: str) -> Listed:
+    """Return the log of the table at that path."""
+    names = [entry.name for entry in files.entries(f"{folder}/{LOG}")]
+    found = [match for name in names if (match := _NAME.fullmatch(name))]
+    commits, checkpoints = (tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT))
+    return Listed(commits, checkpoints, tuple(name for name in names if _OTHER_CHECKPOINT.match(name)))
+
+
+def is_newest(files: Filesystem, folder: str, version: int) -> bool:
+    """Return whether the table at that path has no version after this one; -1: whether there is none. Without a look at
+    the whole log: versions follow each other.
+    """
+    try:
+        files.read(f"{folder}/{log_file(version + 1)}", 0, 1)
+    except FileNotFoundError:
+        return version >= 0 or listed(files, folder).newest is None
+    return False
+
+
+def log_file(version: int, kind: str = COMMIT) -> str:
+    """Return the file of a version's commit or checkpoint, relative to the table."""
+    return f"{LOG}/{version:020}.{kind}"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats:
+    as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+
+    parts: Mapping[str, str | None]
+    rows: int
+    bytes: int
+    written: int = 0
+    stats: str = ""
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """A version of a table, -1: there is none. columns: those of its schema. files: by path relative to the table."""
+
+    version: int = -1
+    columns: tuple[str, ...] = ()
+    files: Mapping[str, DataFile] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files.values())
+
+
+class NotRead(ValueError):
+    """A table has what Delta knows, and kac does not read: which, and what to do."""
+
+
+@dataclass
+class Replayed:
+    """A table after its actions up to a version. files: what is there, by path relative to the table."""
+
+    columns: tuple[str, ...] = ()
+    files: dict[str, DataFile] = field(default_factory=dict)
+
+    def apply(self, action: Mapping[str, Any]) -> None:
+        """Apply one more action. ValueError: it is no action, or one that is not understood."""
+        if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
+            raise NotRead(_unusual(protocol))
+        if (described := action.get("metaData")) is not None:
+            self.columns = tuple(each["name"] for each in json_of(described["schemaString"])["fields"])
+            if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
+                raise NotRead("another program gave it mapped columns (delta.columnMapping.mode)")
+        if (added := action.get("add")) is not None:
+            if added.get("deletionVector"):
+                raise NotRead("another program gave it deletion vectors (delta.enableDeletionVectors)")
+            if not added.get("stats"):
+                raise NotRead(f"another program added {added['path'][:200]} without its number of rows (stats)")
+            self.files[_within(added["path"])] = DataFile(
+                dict(added["partitionValues"]),
+                int(json_of(added["stats"], may_repeat=True)["numRecords"]),
+                int(added["size"]),
+                int(added["modificationTime"]),
+                added["stats"],
+            )
+        if (gone := action.get("remove")) is not None:
+            self.files.pop(_within(gone["path"]), None)
+
+    def commit(self, text: bytes) -> None:
+        """Apply the actions of one more commit. ValueError: as `apply`."""
+        if not text.strip():
+            raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
+        for line in text.splitlines():
+            if not line.startswith(_INFO):
+                self.apply(json_of(line, may_repeat=True))
+
+
+def _unusual(protocol: Mapping[str, Any]) -> str:
+    """Return what is not of the default protocol, in a line."""
+    versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
+    features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
+    named = f" ({', '.join(features)})" if features else ""
+    return (
+        f"another program gave it Delta's protocol {versions}{named}, and kac reads and writes {READER}, {WRITER}: "
+        "drop the features there (ALTER TABLE … DROP FEATURE)"
+    )
+
+
+def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
+    """Return the table at that path in a version. known: its log, where it was listed already. DamagedLake: the log
+    lacks a part of it, can't be read, or has what is not understood.
+    """
+    log = known or listed(files, folder)
+    start = max((each for each in log.checkpoints if each <= version), default=None)
+    made = Replayed()
+    if start is None and log.others and 0 not in log.commits:
+        raise damaged(folder, f"{LOG}/{log.others[-1]}", NotRead("this checkpoint is of several files, or of V2"))
+    if start is not None:
+        with reading(folder, name := log_file(start, CHECKPOINT)):
+            actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
+            for action in sorted(actions, key=lambda action: action["metaData"] is None):
+                made.apply(action)
+    after = [log_file(each) for each in range(0 if start is None else start + 1, version + 1)]
+    for name, text in zip(after, _texts(files, folder, after), strict=True):
+        with reading(folder, name):
+            made.commit(text())
+    if not made.columns:
+        raise damaged(folder, LOG, "it does not begin with a schema")
+    return made
+
+
+def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Callable[[], bytes]]:
+    """Yield the files of a log, each read when it is called for; of what is not on this machine several are read at
+    once.
+    """
+    if "://" not in folder:
+        yield from (partial(files.read, f"{folder}/{name}") for name in names)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from [pool.submit(files.read, f"{folder}/{name}").result for name in names]
+
+
+def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
+    """Return the newest version of a table, by the commits since a version that is known. DamagedLake."""
+    made, version = Replayed(known.columns, files=dict(known.files)), known.version
+    while True:
+        try:
+            text = files.read(f"{folder}/{log_file(version + 1)}")
+        except FileNotFoundError:
+            return known if version == known.version else TableFiles(version, made.columns, made.files)
+        version += 1
+        with reading(folder, log_file(version)):
+            made.commit(text)
+
+
+def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
+    """Return the table at that path in its newest version. DamagedLake. tries: how often it is listed again where a
+    version was deleted meanwhile, since newer ones were made.
+    """
+    log = listed(files, folder)
+    if log.newest is None:
+        return TableFiles()
+    try:
+        made = replayed(files, folder, log.newest, log)
+    except DamagedLake:
+        if tries == 1 or listed(files, folder) == log:
+            raise
+        return newest(files, folder, tries - 1)
+    return TableFiles(log.newest, made.columns, made.files)
+
+
+def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
+    """Yield what the kept commits say of themselves (`commitInfo`), newest first, with `version`."""
+    for version in reversed(listed(files, folder).commits):
+        with suppress(FileNotFoundError, ValueError):
+            for action in _actions(files, folder, version):
+                if (info := action.get("commitInfo")) is not None:
+                    yield {**info, "version": version}
+
+
+def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
+    """Return the partitions that got files after a version; None: the log does not reach back so far."""
+    log = listed(files, folder)
+    later = [each for each in log.commits if each > version]
+    if len(later) != (log.newest or 0) - version:
+        return None
+    found: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
+    with reading(folder, LOG):
+        for each in later:
+            for action in _actions(files, folder, each):
+                if (added := action.get("add")) is not None:
+                    found[tuple(added["partitionValues"].items())] = added["partitionValues"]
+    return list(found.values())
+
+
+def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
+    """Return the actions of a commit. FileNotFoundError, ValueError."""
+    return [json_of(line, may_repeat=True) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
+
+
+@contextmanager
+def reading(folder: str, name: str) -> Iterator[None]:
+    """Raise DamagedLake in the context for what goes wrong with a file of a lake."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise damaged(folder, name, "it is not there") from None
+    except KeyError as wrong:
+        raise damaged(folder, name, f"it has no {wrong}") from wrong
+    except json.JSONDecodeError as wrong:
+        raise damaged(folder, name, f"it is not JSON: {wrong}") from wrong
+    except (ValueError, TypeError, AttributeError) as wrong:
+        raise damaged(folder, name, wrong) from wrong
+
+
+def damaged(folder: str, name: str, why: object) -> DamagedLake:
+    """Return the error of a file of a lake. why: a `NotRead`, where the file is whole."""
+    if isinstance(why, NotRead):
+        return DamagedLake(
+            f"{folder}/{name} has what kac does not read: {why}. These tables are kac's own: make the lake again, or "
+            "undo it with the program that did it."
+        )
+    return DamagedLake(f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long.")
+
+
+def _within(path: str) -> str:
+    """Return a path of the log, decoded. ValueError: it leads out of the table."""
+    plain = unquote(path)
+    if "://" in plain or any(part in ("", ".", "..") for part in plain.split("/")):
+        raise ValueError(f"{plain!r} lies outside the table")
+    return plain

@@ -1,0 +1,758 @@
+"""Silver and gold: what is new in bronze is a stream of keys; a batch finds the entities that they are about, and makes
+their rows again from all that bronze has of them, in executors' tasks, a bucket of entities at a time.
+
+The rows of an entity follow from all rows of that entity, and from little else of its cluster: the snapshots of its log
+(`Epochs`), the time that the log covers (`Covered`), and the times of polls. Where one of these differs for time that
+was seen before, all of the cluster is made again; where it goes on, what had changed in the time that it now reaches.
+Only what differs from the rows before is written, with a higher `made`. From `history` follow usage, ten minutes of a
+cluster at a time, and, with the operator's files, drift and violations of policies.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from console.lake.entities import CLUSTER, POLL_SOURCES
+from console.lake.policy_files import Policy, Wanted
+from console.lake.schema import (
+    BRONZE,
+    CHANGE_EVENT,
+    DRIFT,
+    ENTITY,
+    HISTORY,
+    JOURNAL,
+    KRAFT_RECORD,
+    POLICY_VIOLATION,
+    QUOTA_SUGGESTION,
+    QUOTA_USAGE,
+    REQUEST,
+    SNAPSHOT,
+    Table,
+)
+from console.lake.tables import Batch, Tables, TooMany, given, keyed, observed, of_clusters, taken
+from console.lake.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
+from console.lake.transforms.coverage import LOG, Covered, Polls
+from console.lake.transforms.drift import A_PAIR, drift_between, drift_within
+from console.lake.transforms.history import NEVER, gaps, history
+from console.lake.transforms.kraft_changes import FIRST_OFFSETS, SINCE_BEFORE, Epochs
+from console.lake.transforms.policy_violation import policy_violation
+from console.lake.transforms.quota_usage import (
+    FIGURES,
+    HOUR,
+    LIMITING,
+    PART_MINUTES,
+    PART_SECONDS,
+    SCOPE,
+    WINDOW_SECONDS,
+    Limits,
+    suggestions,
+    used_minutes,
+)
+from console.lake.transforms.rows import differing, holding, parted, rows_of
+
+Entity = tuple[str, str, str]
+"""By `ENTITY`'s columns."""
+
+MOST_ENTITIES = 2_000
+"""More are not named one by one: all of their clusters is made again."""
+MOST_KEYS = 20_000
+"""That come to the driver at once."""
+MOST_CLUSTERS = 100_000
+BUCKETS = 16
+"""That the entities of a whole cluster are made in."""
+IN_A_BUCKET = 200
+"""Entities that are named, of a bucket at least."""
+_ENTITIES = pa.schema([(name, pa.string()) for name in ENTITY])
+
+
+# -- what is new -----------------------------------------------------------------------------------------------------
+
+_KEYS = {
+    KRAFT_RECORD: ("'record' of", *ENTITY, "entity_id", f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole"),
+    SNAPSHOT: (
+        "CASE kind WHEN 'heartbeat' THEN 'poll' WHEN 'failed' THEN NULL ELSE 'state' END of",
+        *(*ENTITY, "unix_micros(observed_ts) at"),
+    ),
+    JOURNAL: ("'journal' of", *ENTITY),
+    REQUEST: (
+        "CASE WHEN alter IS NOT NULL THEN 'alter' WHEN second IS NOT NULL THEN 'second' END of",
+        *("cluster_id", "alter.entity_type", "alter.entity_key", f"unix_seconds(second.second) DIV {HOUR} hour"),
+    ),
+}
+"""What is new of each bronze table, as SQL. at: when a poll was; hour: of requests, since 1970."""
+
+
+def new_keys(tables: Tables) -> DataFrame:
+    """Return the keys of rows that come to bronze, as a stream."""
+    parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in BRONZE)
+    return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
+
+
+class News(NamedTuple):
+    """What came. whole: clusters of which all is made again. entities: that rows are about. ids: of topics and ACLs
+    that have no name here, with their clusters. polls: of each cluster, by the types that were read, the first new poll
+    and how many are new. hours: of which requests came, with their clusters."""
+
+    clusters: frozenset[str]
+    whole: frozenset[str]
+    entities: frozenset[Entity]
+    ids: frozenset[tuple[str, str]]
+    polls: Mapping[tuple[str, str], tuple[int, int]]
+    hours: frozenset[tuple[str, int]]
+
+
+def news_of(keys: DataFrame) -> News:
+    """Return what a batch of `new_keys` reports."""
+    about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
+    counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
+    try:
+        rows = taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
+    except TooMany:
+        # Of polls the types are few, of requests the hours.
+        of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
+        none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
+        coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
+        whole = F.bool_or(F.col("whole") | F.col("of").isin("record", "state", "journal", "alter"))
+        rows = taken(coarse.agg(whole, *counted[1:]), MOST_CLUSTERS)
+    entities: set[Entity] = set()
+    ids: set[tuple[str, str]] = set()
+    polls: dict[tuple[str, str], tuple[int, int]] = {}
+    for of, cluster_id, type_, key, id_, _, _, at, count in rows:
+        if of == "poll":
+            polls[cluster_id, type_] = at, count
+        elif key is not None:
+            entities.add((cluster_id, type_, key))
+        elif id_ is not None:
+            ids.add((cluster_id, id_))
+    return News(
+        frozenset(row[1] for row in rows),
+        frozenset(row[1] for row in rows if row[6]),
+        frozenset(entities),
+        frozenset(ids),
+        polls,
+        frozenset((row[1], row[5]) for row in rows if row[5] is not None),
+    )
+
+
+# -- what is made again ------------------------------------------------------------------------------------------------
+
+
+class Touched(NamedTuple):
+    """whole: clusters of which all is made. entities: of other clusters."""
+
+    whole: frozenset[str] = frozenset()
+    entities: frozenset[Entity] = frozenset()
+
+    def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
+        """Return what is touched with these clusters added."""
+        both = self.whole | frozenset(whole)
+        named = frozenset(each for each in (*self.entities, *entities) if each[0] not in both)
+        return Touched(both, named)
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """All of which anything is made."""
+        return self.whole | {each[0] for each in self.entities}
+
+
+class PollTimes(NamedTuple):
+    """The polls of some entity types of a cluster. before: the last one before those that are new; sure: the last one
+    that the log reached before, None: none; after: how many there are since the first new one."""
+
+    types: str
+    before: int | None
+    sure: int | None
+    after: int
+    new: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether some are of time in which polls were seen already, or are the first of their types."""
+        return self.new > 0 and (self.before is None or self.after > self.new)
+
+
+def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTimes]) -> int | None:
+    """Return since when events of a cluster may count otherwise, in microseconds; None: none does. Raises `All`: any
+    event may.
+
+    A change is shown by the first poll after it, if the log does not cover that; it is sure up to the last poll that
+    the log reaches. So a new poll concerns what changed since the poll before it, a log that goes on what changed since
+    the last sure poll.
+    """
+    of_polls = list(polls)
+    if any(each.is_late for each in of_polls):
+        raise All
+    since = [each.before for each in of_polls if each.new and each.before is not None]
+    if former != now:
+        if former is None or now is None or former.last > now.last or former[:1] != now[:1] or former[2:] != now[2:]:
+            raise All
+        since.append(former.reaches)
+        if any(each.sure is None for each in of_polls):
+            raise All
+        since += [each.sure for each in of_polls if each.sure is not None]
+    return min(since, default=None)
+
+
+class All(Exception):
+    """Everything of a cluster has to be made again."""
+
+
+# -- frames of what a group is made of ---------------------------------------------------------------------------------
+
+_USED: Mapping[str, tuple[str, ...]] = {
+    "record": ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac"),
+    "state": ("kind", "observed_ts", "attr", "value"),
+    "journal": (
+        *("change_id", "edit", "host", "intent_ts", "end_ts", "status", "attr", "op"),
+        *("old_value", "value", "principal", "client_host", "read_ts"),
+    ),
+    "alter": (
+        *("attr", "op", "value", "start_ts", "end_ts", "principal", "client_id", "client_host", "api"),
+        *("is_forwarded", "error_code", "validate_only"),
+    ),
+}
+"""The columns that change_event needs of each source, beside `ENTITY`."""
+
+
+_OF = {"state": SNAPSHOT, "journal": JOURNAL, "alter": REQUEST}
+
+
+class _Group(NamedTuple):
+    """Rows of one bucket, with what else of their cluster counts. `of` says what a row is of."""
+
+    rows: pa.Table
+
+    def of(self, what: str) -> pa.Table:
+        """Return the rows of one source."""
+        return self.rows.filter(pc.equal(self.rows["of"], what))
+
+    def bronze(self) -> Bronze:
+        """Return the rows of bronze; of a table without rows its columns are missing."""
+        found = {of: self.of(of) for of in _USED}
+        there = {of: rows for of, rows in found.items() if rows.num_rows}
+        names = dict(zip(_USED, Bronze._fields, strict=True))
+        return Bronze(**{names[of]: rows for of, rows in there.items()})
+
+    @property
+    def cluster_id(self) -> str:
+        """Whose group it is."""
+        return str(self.rows["cluster_id"][0].as_py())
+
+    @property
+    def polls(self) -> Polls:
+        """The polls of the cluster."""
+        if "times" not in self.rows.column_names:  # of a batch without polled clusters
+            return NEVER
+        read = self.of("poll")
+        brokers = rows_of(self.of("broker"), "entity_key")
+        return Polls.of(
+            zip(read["entity_type"].to_pylist(), read["times"].to_pylist(), strict=True), (k for (k,) in brokers)
+        )
+
+    def holding(self, what: str, table: Table) -> pa.Table:
+        """Return the valid rows of a table, of rows with `made`."""
+        return holding(self.of(what), table)
+
+
+class Renewal:
+    """One batch's making of `change_event` and `history`. known: what the application knows of clusters."""
+
+    def __init__(self, tables: Tables, known: Known, batch: Batch) -> None:
+        self._tables = tables
+        self._known = known
+        self._batch = batch
+
+    def renew(self, news: News) -> Touched:
+        """Make again what the news may change. Returns what was made of `history`."""
+        named = self._names(news)
+        found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
+        clusters = news.clusters
+        self._known.learn(clusters, whole=news.whole)
+        times = self._known.poll_times(news)
+        late = {cluster for cluster in clusters if any(each.is_late for each in times.get(cluster, ()))}
+        new = {each[0] for each in found} - self._known.with_events
+        touched = Touched().more(news.whole | late | new, found)
+        if len(touched.entities) > MOST_ENTITIES:
+            touched = touched.more(each[0] for each in touched.entities)
+        before = {cluster: self._known.covers.get(cluster) for cluster in clusters}
+        if touched.clusters:
+            make = _made_events(self._known.epochs, touched)
+            made, seen = observed(self._made(CHANGE_EVENT, self._bronze(touched), make, touched), SEEN)
+            is_new = self._tables.append(made, CHANGE_EVENT, self._batch) is not None
+            self._known.cover(touched, seen.get if is_new else None)
+        touched = self._spread(touched, news.clusters, times, before)
+        gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
+        if touched.clusters or gaps_of:
+            covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
+            make = _made_history(covers, touched, self._known.last_poll)
+            made = self._made(HISTORY, self._events(touched), make, touched, gaps_of)
+            self._tables.append(made, HISTORY, self._batch)
+        return touched.more((), ((each, CLUSTER, each) for each in gaps_of))
+
+    def _made(
+        self,
+        table: Table,
+        rows: DataFrame,
+        make: Callable[[pa.Table], pa.Table],
+        touched: Touched,
+        gaps_of: frozenset[str] = frozenset(),
+    ) -> DataFrame:
+        """Return the rows of what is touched, made by groups, that differ from the existing ones."""
+        former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
+        mine = former.select(*table.names, "made", F.lit("former").alias("of"))
+        placed = self._placed(_union(rows, mine), touched, gaps_of)
+        return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
+
+    def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
+        """Return the rows that are about what is touched, in their buckets, with the polls of each cluster in each of
+        them. A cluster's own rows, those of gaps, are in the bucket -1.
+        """
+        count = max(1, min(BUCKETS, len(touched.entities) // IN_A_BUCKET)) if not touched.whole else BUCKETS
+        of_bucket = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(count)).cast("int")
+        place = F.when(F.col("entity_type") == CLUSTER, -1).otherwise(of_bucket)
+        wanted = F.col("cluster_id").isin(sorted(touched.whole)) | F.col("entity_key").isin(
+            sorted({each[2] for each in touched.entities} | gaps_of)
+        )
+        made = rows.where(wanted).withColumn("place", place)
+        polled = self._known.polled & (touched.clusters | gaps_of)
+        if polled:
+            places = F.array(*(F.lit(each) for each in (-1, *range(count))))
+            made = _union(made, self._polls(polled).withColumn("place", F.explode(places)))
+        return made
+
+    # -- bronze ------------------------------------------------------------------------------------------------------
+
+    def _bronze(self, touched: Touched) -> DataFrame:
+        """Return what bronze has of the clusters: by the columns `of` and those of `_USED`."""
+        clusters = touched.clusters
+        keys = sorted({each[2] for each in touched.entities})
+        records = self._tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
+        naming = records.where(F.col("record_type").isin(*NAMING))
+        if touched.whole:
+            names = naming.select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
+        else:
+            found = naming.where(F.col("entity_key").isin(keys)).select("cluster_id", "entity_id", "entity_key")
+            ids = (
+                taken(found.distinct(), MOST_KEYS)
+                if any(each[1] in ("topic", "acl") for each in touched.entities)
+                else []
+            )
+            records = records.where(
+                F.col("entity_key").isin(keys) | F.col("entity_id").isin([id_ for _, id_, _ in ids])
+            )
+            names = given(self._tables.spark, ids, _NAMES)
+        read = {
+            "record": keyed(records, names),
+            "state": self._tables.read(SNAPSHOT).where("kind IN ('state', 'absent')"),
+            "journal": self._tables.read(JOURNAL),
+            "alter": self._tables.read(REQUEST)
+            .where(of_clusters(clusters))
+            .where("alter IS NOT NULL")
+            .select("alter.*"),
+        }
+        parts = [
+            rows.where(F.col("cluster_id").isin(sorted(clusters))).select(*ENTITY, *_USED[of], F.lit(of).alias("of"))
+            for of, rows in read.items()
+            if of == "record" or not self._tables.is_empty(_OF[of])
+        ]
+        return reduce(_union, parts)
+
+    def _polls(self, clusters: Iterable[str]) -> DataFrame:
+        """Return the times of the polls of clusters, a row for each list of entity types; and the brokers that any poll
+        saw.
+        """
+        rows = self._tables.read(SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
+        beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
+        times = beats.agg(F.collect_list(F.unix_micros("observed_ts")).alias("times"))
+        brokers = rows.where("kind = 'state' AND entity_type = 'broker'").select("cluster_id", "entity_key").distinct()
+        return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
+
+    def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
+        """Return types and keys of what the new rows name by ids."""
+        if not news.ids:
+            return {}
+        naming = self._tables.read(KRAFT_RECORD).where(of_clusters({cluster for cluster, _ in news.ids}))
+        naming = naming.where(F.col("record_type").isin(*NAMING))
+        found = naming.where(F.col("entity_id").isin(sorted(id_ for _, id_ in news.ids)))
+        rows = taken(found.select("cluster_id", "entity_id", "entity_type", "entity_key").distinct(), MOST_KEYS)
+        return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
+
+    # -- what polls and the log now reach ------------------------------------------------------------------------------
+
+    def _spread(
+        self,
+        touched: Touched,
+        clusters: frozenset[str],
+        times: Mapping[str, Iterable[PollTimes]],
+        before: Mapping[str, Covered | None],
+    ) -> Touched:
+        """Return what is touched, with what follows from further polls and a log that goes on."""
+        since: list[tuple[str, int]] = []
+        for cluster in sorted(clusters - touched.whole):
+            try:
+                at = reached(before[cluster], self._known.covers.get(cluster), times.get(cluster, ()))
+            except All:
+                touched = touched.more([cluster])
+                continue
+            # Without polls the log's own changes count the same, whatever else it reaches.
+            if at is not None and (times.get(cluster) or self._known.last_told.get(cluster, 0) > at - TOLERANCE):
+                since.append((cluster, at - TOLERANCE))
+            if before[cluster] != self._known.covers.get(cluster):
+                touched = touched.more((), [(cluster, CLUSTER, cluster)])
+        if since:
+            events = self._tables.read(CHANGE_EVENT).where(of_clusters(cluster for cluster, _ in since))
+            bounds = F.broadcast(given(self._tables.spark, since, _SINCE))
+            later = events.join(bounds, "cluster_id").where("unix_micros(event_ts) > since").select(*ENTITY).distinct()
+            try:
+                touched = touched.more((), taken(later, MOST_ENTITIES))
+            except TooMany:
+                touched = touched.more(cluster for cluster, _ in since)
+        return touched
+
+    def _events(self, touched: Touched) -> DataFrame:
+        """Return the changes of what is touched."""
+        rows = self._tables.read(CHANGE_EVENT).where(of_clusters(touched.clusters))
+        return rows.select(*CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
+
+
+_NAMES = pa.schema([("cluster_id", pa.string()), ("entity_id", pa.string()), ("name", pa.string())])
+_SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
+
+
+def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
+    """Return the function that makes the rows of `change_event` of a group."""
+    mine = {each: epochs[each] for each in touched.clusters if each in epochs}
+    wanted = frozenset(touched.entities)
+
+    def make(rows: pa.Table) -> pa.Table:
+        group = _Group(rows)
+        only = None if group.cluster_id in touched.whole else wanted
+        events = change_event(group.bronze(), mine, {group.cluster_id: group.polls}, only)
+        return differing(CHANGE_EVENT, events, _only(group.holding("former", CHANGE_EVENT), only))
+
+    return make
+
+
+def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
+    """Return the function that makes the rows of `history` of a group. until: when the latest poll of any cluster
+    was.
+    """
+    wanted = frozenset(touched.entities)
+
+    def make(rows: pa.Table) -> pa.Table:
+        group = _Group(rows)
+        of, polls = group.cluster_id, group.polls
+        former = group.holding("former", HISTORY)
+        if rows["place"][0].as_py() < 0:
+            unobserved = gaps(of, polls, covers.get(of), until) if polls.times else former.slice(0, 0)
+            return differing(HISTORY, unobserved, former)
+        only = None if of in touched.whole else wanted
+        events = _only(group.holding("event", CHANGE_EVENT), only)
+        covered = covers.get(of)
+        values = history(events, {of: polls}, {} if covered is None else {of: covered})
+        return differing(HISTORY, values, _only(former, only))
+
+    return make
+
+
+def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
+    """Return the rows that are about these entities; None: all."""
+    if wanted is None:
+        return rows
+    return rows.filter(pa.array((each in wanted for each in rows_of(rows, *ENTITY)), pa.bool_()))
+
+
+# -- what holds for whole clusters -------------------------------------------------------------------------------------
+
+
+class Known:
+    """What the application knows of clusters: it follows from the tables, is read once, and goes on with the batches.
+
+    epochs: of each cluster's log. covers: the time that the log covers. last_told: when others than the log told of a
+    change last. polled: the clusters of which there are polls. last_poll: the latest of any cluster. with_events: the
+    clusters that `change_event` has rows of. Times are in microseconds.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.epochs: dict[str, Epochs] = {}
+        self.covers: dict[str, Covered] = {}
+        self.last_told: dict[str, int] = {}
+        self.polled: frozenset[str] = frozenset()
+        self.last_poll = 0
+        self._covers_read: set[str] = set()
+        self.with_events: set[str] = set()
+
+    @property
+    def newest(self) -> int | None:
+        """When the newest change or poll was, in microseconds; None: there is none."""
+        ends = (*(each.last for each in self.covers.values()), *self.last_told.values(), self.last_poll)
+        return max(ends) or None
+
+    def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
+        """Read what is not known of clusters. whole: of these the log has something of time before."""
+        if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
+            records = self._tables.read(KRAFT_RECORD).where(of_clusters(wanted)).where("log_offset IS NOT NULL")
+            ends = F.when(F.col("in_snapshot"), F.col("log_offset")).alias("ends")
+            counted = records.groupBy("cluster_id", ends).agg(F.unix_micros(F.max("record_ts")), F.min("log_offset"))
+            snapshots: dict[str, dict[int, int]] = {each: {} for each in wanted}
+            first: dict[str, int] = {}
+            for cluster, offset, at, lowest in taken(counted, MOST_CLUSTERS):
+                if offset is None:
+                    first[cluster] = lowest
+                else:
+                    snapshots[cluster][offset] = at
+            self.epochs |= {each: Epochs(snapshots[each], first.get(each)) for each in wanted}
+        if unread := clusters - self._covers_read:
+            self._read_covers(unread)
+
+    def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
+        """Extend the covered time by what was just made. Changes of some entities only add to it: a log that goes on
+        takes none of its changes back. seen: what `SEEN` has of the rows that were appended.
+        """
+        self._read_covers(touched.whole)
+        some = touched.clusters - touched.whole
+        if seen is not None and len(some) == 1 and touched.clusters == some and not seen["of_snapshots"]:
+            [cluster] = some
+            rows = [(cluster, None, None, seen["first"], seen["last"], seen["told"])] if seen["rows"] else []
+        elif some:
+            made = F.col("made") == self._tables.made(CHANGE_EVENT)
+            rows = _marks(self._tables.newest(CHANGE_EVENT, of_clusters(some) & made))
+        else:
+            rows = []
+        for each, now in self._told(rows).items():
+            former = self.covers.get(each)
+            self.covers[each] = now if former is None else former.merged(now)
+
+    def _read_covers(self, clusters: frozenset[str] | set[str]) -> None:
+        for each in clusters:
+            self.covers.pop(each, None)
+            self.last_told.pop(each, None)
+        self._covers_read |= set(clusters)
+        if clusters and self._tables.exists(CHANGE_EVENT):
+            self.covers |= self._told(_marks(self._tables.newest(CHANGE_EVENT, of_clusters(clusters))))
+
+    def _told(self, marks: Iterable[tuple[Any, ...]]) -> dict[str, Covered]:
+        """Learn from rows of `_marks`. Returns the time that they say the log covers, by cluster."""
+        marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
+        for cluster, at, uncertainty, first, last, told in marks:
+            self.with_events.add(cluster)
+            self.last_told[cluster] = max(self.last_told.get(cluster, 0), told or 0)
+            if first is not None:
+                marks_of[cluster].append((at, uncertainty, first, last))
+        return {cluster: _covered(found) for cluster, found in marks_of.items()}
+
+    def poll_times(self, news: News) -> dict[str, list[PollTimes]]:
+        """Return the polls of clusters that have news, as far as `reached` needs them."""
+        if self._tables.is_empty(SNAPSHOT):
+            return {}
+        beats = self._tables.read(SNAPSHOT).where("kind = 'heartbeat'")
+        bounds = []
+        for cluster in sorted(news.clusters):
+            first = min((at for (of, _), (at, _) in news.polls.items() if of == cluster), default=None)
+            covered = self.covers.get(cluster)
+            bounds.append((cluster, first, None if covered is None else covered.reaches))
+        bounded = beats.join(F.broadcast(given(self._tables.spark, bounds, _BOUNDS)), "cluster_id", "left")
+        at = F.unix_micros("observed_ts")
+        counted = bounded.groupBy("cluster_id", "entity_type").agg(
+            F.max(at),
+            F.max(F.when(F.col("first").isNull() | (at < F.col("first")), at)),
+            F.max(F.when(at <= F.col("bound"), at)),
+            F.count_if(at >= F.col("first")),
+        )
+        made: dict[str, list[PollTimes]] = {}
+        rows = taken(counted, MOST_CLUSTERS)
+        for cluster, types, _, before, sure, after in rows:
+            new = sum(count for (of, _), (_, count) in news.polls.items() if of == cluster)
+            mine = news.polls.get((cluster, types), (0, 0))[1]
+            made.setdefault(cluster, []).append(PollTimes(types, before, sure, after, mine if new else 0))
+        self.polled = frozenset(row[0] for row in rows)
+        self.last_poll = max((row[2] for row in rows), default=0)
+        return made
+
+
+_LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"
+_TOLD = f"CASE WHEN source NOT IN {LOG} THEN unix_micros(event_ts) END"
+_ENDS = {"first": f"min({_LOGGED})", "last": f"max({_LOGGED})", "told": f"max({_TOLD})"}
+SEEN = {"rows": "count(source)", "of_snapshots": "count_if(source = 'kraft_snapshot')", **_ENDS}
+"""What changes of one cluster say of the time that its log covers, as SQL."""
+_BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound", pa.int64())])
+
+
+def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
+    """Return `_ENDS` of each cluster, and of each time at which its snapshots report changes, with how long before it
+    they may have been: None of the others.
+    """
+    of_snapshot = F.col("source") == "kraft_snapshot"
+    marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
+    found = changes.groupBy("cluster_id", *marks).agg(*(F.expr(sql) for sql in _ENDS.values()))
+    return taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
+
+
+def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
+    """Return what a cluster's log covers. marks: for each time at which snapshots report changes, and how long before
+    it they may have been (None: of changes of the log), the first and the last event.
+    """
+    holes: dict[int, int] = {}
+    wholes = []
+    rows = list(marks)
+    for at, uncertainty, _, _ in rows:
+        if at is None or uncertainty is None:
+            continue
+        if uncertainty > 0:
+            holes[at] = min(at - uncertainty * 1000, holes.get(at, at))
+        elif uncertainty == SINCE_BEFORE:
+            wholes.append(at)
+    return Covered(
+        min(row[2] for row in rows),
+        max(row[3] for row in rows),
+        tuple(sorted((begins, end) for end, begins in holes.items())),
+        min(wholes, default=None),
+    )
+
+
+# -- usage -------------------------------------------------------------------------------------------------------------
+
+_HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
+
+
+def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: Batch) -> None:
+    """Make the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
+    limits differ; and what all minutes of their clusters suggest.
+    """
+    wanted = set(hours)
+    # A rate reaches back ten seconds: out of the hour after.
+    wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
+    clusters = whole | {cluster for cluster, _ in wanted}
+    seconds = tables.read(REQUEST).where(of_clusters(clusters)).where("second IS NOT NULL").select("second.*")
+    at = F.unix_seconds("second")
+    of_parts = F.array_distinct(F.array(_part(at), _part(at + WINDOW_SECONDS - 1)))
+    placed = seconds.withColumn("part", F.explode(of_parts))
+    by_part = placed.withColumn("hour", F.floor(F.col("part") * PART_SECONDS / HOUR))
+    some = [(cluster, hour) for cluster, hour in wanted if cluster not in whole]
+    of_some = by_part.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
+    by_part = by_part.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some).drop("hour")
+    history = tables.newest(HISTORY, of_clusters(clusters))
+    # A column more is one more in each row of seconds, too.
+    quotas = history.where("entity_type = 'quota'").select("cluster_id", *LIMITING, F.lit("quota").alias("of"))
+    first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
+    limits = quotas.unionByName(first, allowMissingColumns=True)
+    of_part = by_part.select("cluster_id", "part").distinct().join(limits, "cluster_id")
+    rows = by_part.withColumn("of", F.lit("second")).unionByName(of_part, allowMissingColumns=True)
+    # Groups are made by sorting: it takes no more of the processor to have each in order, what has no second first.
+    ordered = rows.repartition("cluster_id", "part").sortWithinPartitions("cluster_id", "part", "second")
+    made = ordered.groupBy("cluster_id", "part").applyInArrow(_minutes, QUOTA_USAGE.ddl)
+    tables.append(made, QUOTA_USAGE, batch)
+    minutes = tables.newest(QUOTA_USAGE, of_clusters(clusters))
+    figures = minutes.groupBy(*SCOPE).agg(*(F.expr(sql).alias(name) for name, sql in FIGURES.items()))
+    judged = figures.mapInArrow(_suggested, QUOTA_SUGGESTION.ddl)
+    tables.append(judged, QUOTA_SUGGESTION, batch)
+
+
+def _first_polls(history: DataFrame, name: str) -> DataFrame:
+    """Return when a poll, or a snapshot of the log, first showed something of each cluster, in a column of that
+    name.
+    """
+    polls = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
+    return polls.agg(F.min("valid_from").alias(name))
+
+
+def _part(seconds: Column) -> Column:
+    return F.floor(seconds / PART_SECONDS)
+
+
+def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the minutes of one part of an hour of a cluster. batches: what limits its users and clients, and then its
+    seconds, by time: most of the rows, which are never held at once.
+    """
+    rows = (pa.Table.from_batches([batch]) for batch in batches)
+    head = []
+    for each in rows:
+        head.append(each)
+        if each["second"].null_count < each.num_rows:
+            break
+    quotas, first, seconds = parted(pa.concat_tables(head), "quota", "first", "second")
+    first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
+    first_minute = seconds["part"][0].as_py() * PART_MINUTES
+    wanted = range(first_minute, first_minute + PART_MINUTES)
+    limits = Limits(quotas, first_poll)
+    yield from used_minutes(seconds["cluster_id"][0].as_py(), chain((seconds,), rows), wanted, limits).to_batches()
+
+
+def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from suggestions(pa.Table.from_batches([batch])).to_batches()
+
+
+# -- policies and drift ------------------------------------------------------------------------------------------------
+
+COMPARED_IN = 64
+"""Buckets of entities, those of one name in one of them."""
+
+
+def judge(tables: Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: Batch) -> None:
+    """Make the violations of policies in these clusters again: a policy may depend on all of a cluster."""
+    wanted = of_clusters(clusters)
+    history = tables.newest(HISTORY, wanted).where(F.col("entity_type") != CLUSTER).withColumn("of", F.lit("history"))
+    former = tables.read(POLICY_VIOLATION).where(wanted)
+    former = former.select(*POLICY_VIOLATION.names, "made", F.lit("former").alias("of"))
+    rows = history.unionByName(former, allowMissingColumns=True)
+    made = rows.groupBy("cluster_id").applyInArrow(_violations(policies), POLICY_VIOLATION.ddl)
+    tables.append(made, POLICY_VIOLATION, batch)
+
+
+def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
+    def make(rows: pa.Table) -> pa.Table:
+        history, former = parted(rows, "history", "former")
+        found = policy_violation(history.select(HISTORY.names), policies)
+        return differing(POLICY_VIOLATION, found, holding(former, POLICY_VIOLATION))
+
+    return make
+
+
+def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
+    """Make all of `drift` again: what one cluster changes may be odd in another."""
+    history = tables.newest(HISTORY, F.lit(True))
+    # Of the cluster itself too: what was not observed says when a first poll was.
+    first = _first_polls(history, "first_poll")
+    current = (
+        history.where("is_current")
+        .where(F.col("entity_type") != CLUSTER)
+        .join(F.broadcast(first), "cluster_id", "left")
+        .withColumn("of", F.lit("now"))
+    )
+    everywhere = [cluster for (cluster,) in taken(current.select("cluster_id").distinct(), MOST_CLUSTERS)]
+    seen = tables.read(SNAPSHOT).where("kind = 'state' AND entity_type = 'broker'").withColumn("of", F.lit("seen"))
+    mine = current if baseline else current.where("entity_type = 'broker'")
+    within = mine.unionByName(seen.select(*SNAPSHOT.names, "of"), allowMissingColumns=True)
+    made = within.groupBy("cluster_id").applyInArrow(_within(baseline), DRIFT.ddl)
+    if len(everywhere) > A_PAIR:
+        place = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(COMPARED_IN)).alias("place")
+        between = current.where("entity_type IN ('topic', 'quota', 'broker')").groupBy(place)
+        made = made.unionByName(between.applyInArrow(_between(everywhere), DRIFT.ddl))
+    tables.overwrite(made, DRIFT, batch)
+
+
+def _within(baseline: Sequence[Wanted]) -> Callable[[pa.Table], pa.Table]:
+    def make(rows: pa.Table) -> pa.Table:
+        now, seen = parted(rows, "now", "seen")
+        return drift_within(now, seen, baseline)
+
+    return make
+
+
+def _between(everywhere: Sequence[str]) -> Callable[[pa.Table], pa.Table]:
+    return lambda rows: drift_between(rows, everywhere)

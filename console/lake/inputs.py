@@ -1,0 +1,131 @@
+"""What a lake reads, from where, and of which clusters that is; without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from console.lake.entities import id_problem
+from console.lake.files import LakeError
+from console.lake.kraft import log_files
+
+
+class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class MetadataLog(_Input, frozen=True):
+    """A folder ``__cluster_metadata-0`` of a controller, with segments and snapshots. cluster_id: None: that of the
+    ``meta.properties`` in the folder above."""
+
+    path: str
+    cluster_id: str | None = None
+
+
+class RequestLog(_Input, frozen=True):
+    """The request log of one broker. paths: files or patterns as of a shell, rotated and gzip ones too. time_zone: of
+    the times in its lines, as ``Europe/Berlin``; lines do not say."""
+
+    paths: tuple[str, ...]
+    cluster_id: str
+    broker_id: int
+    time_zone: str = "UTC"
+
+
+class Journals(_Input, frozen=True):
+    """A folder with journals of kac, or one of them: ``CLUSTER-ID.jsonl``."""
+
+    path: str
+
+
+class Controllers(_Input, frozen=True):
+    """The controllers' listener of a cluster. context: by whose settings it is reached; None: the current one."""
+
+    cluster_id: str
+    addresses: tuple[str, ...]
+    context: str | None = None
+
+
+class RequestTopic(_Input, frozen=True):
+    """A topic that request logs are shipped to: a line a record, its key the id of the broker that wrote it. context:
+    of the cluster that the topic is on, which may be another."""
+
+    topic: str
+    cluster_id: str
+    context: str | None = None
+    time_zone: str = "UTC"
+
+
+class Topic(NamedTuple):
+    """A topic. options: of Spark's Kafka source, no secret among them. cluster_id, zone: whose lines they are, and of
+    the times in them."""
+
+    topic: str
+    options: Mapping[str, str]
+    cluster_id: str
+    zone: str
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream: a folder of the checkpoints."""
+        return f"request_topic-{hashlib.sha256(f'{self.cluster_id}/{self.topic}'.encode()).hexdigest()[:12]}"
+
+
+class Inputs(_Input, frozen=True):
+    """All that a lake reads, beside what is delivered to it."""
+
+    metadata_logs: tuple[MetadataLog, ...] = ()
+    request_logs: tuple[RequestLog, ...] = ()
+    journals: tuple[Journals, ...] = ()
+    controllers: tuple[Controllers, ...] = ()
+    request_topics: tuple[RequestTopic, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path and pattern."""
+        requests = (path for log in self.request_logs for path in log.paths)
+        return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
+
+
+# Whose metadata logs are.
+
+
+class UnreadableInput(LakeError):
+    """An input is not what it should be: what, and what to do."""
+
+
+def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
+    """Return the folders by cluster. NoMetadataLogError, OSError; UnreadableInput: two folders are of one cluster by
+    their own meta.properties, as those of a controller that was cloned.
+    """
+    made: dict[str, list[MetadataLog]] = {}
+    for log in logs:
+        for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
+            made.setdefault(cluster_id, []).append(log)
+    for cluster_id, folders in made.items():
+        if len({each.path for each in folders}) > 1 and any(each.cluster_id is None for each in folders):
+            paths = " and ".join(dict.fromkeys(each.path for each in folders))
+            raise UnreadableInput(
+                f"{paths} both say that they are of the cluster {cluster_id}, and one of them may be wrong. If they "
+                f"are controllers of one cluster, name it: id: {cluster_id} in "
+                "sources.yaml. If not, one was formatted with the other's id: leave it out."
+            )
+    return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
+
+
+def owned(inputs: Inputs) -> list[RequestLog]:
+    """Return the request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
+    UnreadableInput: there is none, or more than one; an id can't be kept.
+    """
+    for log in inputs.request_logs:
+        if log.cluster_id and (problem := id_problem(log.cluster_id)):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+    if all(log.cluster_id for log in inputs.request_logs):
+        return list(inputs.request_logs)
+    clusters = list(folders_of(inputs.metadata_logs))
+    if len(clusters) != 1:
+        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
+    return [msgspec.structs.replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]

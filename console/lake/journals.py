@@ -1,0 +1,353 @@
+"""Reads kac's journals as rows of the table `journal`: what each edit sets, as entities and attributes (docs/trust.md),
+and how it ended.
+
+A change's end may be written long after its beginning, and into another segment: a journal in which anything is new is
+read from its beginning.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from console.lake.entities import (
+    ACL_SET,
+    CONFIG_TYPES,
+    acl_attr,
+    acl_key,
+    config_key,
+    quota_key,
+    quota_value,
+    scram_value,
+)
+from console.lake.redact import Damaged, is_secret
+from console.lake.schema import JOURNAL, arrow_schema
+from console.model.entity_types import BY_NUMBER
+from console.model.journal_lines import (
+    APPLIED,
+    FINAL,
+    SUFFIX,
+    BadLine,
+    Decided,
+    IntentLine,
+    Json,
+    Line,
+    Mended,
+    OutcomeLine,
+    Sending,
+    Settled,
+    cluster_of,
+    final_status,
+    line_of,
+    raw_lines,
+    read_line,
+    segment_folder,
+    segment_number,
+)
+from console.model.numbers import EPOCH
+from console.safe_files import open_plain
+
+# -- what an edit sets ------------------------------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """One attribute that an edit changes. op: set, delete, append, subtract. value, old_value: None if empty or
+    hidden."""
+
+    entity_type: str
+    entity_key: str
+    attr: str
+    op: str
+    value: str | None = None
+    old_value: str | None = None
+    old_source: str | None = None
+    is_sensitive: bool = False
+
+
+_OPS = {"set": "set", "add": "set", "grow": "set", "create": "set", "unset": "delete", "remove": "delete"}
+_DONE_ONCE = frozenset({"elect-preferred", "elect-unclean", "cancel-move", "move", "abort"})
+"""Edits that leave no attribute."""
+_WITHOUT_SETTINGS = frozenset({"group", "group_offset", "records_of", "registration"})
+"""Fields of edits of what is no setting."""
+_OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
+    **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
+    "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
+}
+"""Sources of values that are set on the entity itself; a broker's file counts."""
+
+
+def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
+    """Return the attributes that an edit changes.
+
+    Args:
+        was: the journal's record of the former value.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is no edit.
+    """
+    if edit["op"] in _DONE_ONCE or edit.keys() & _WITHOUT_SETTINGS:
+        return ()
+    op = _OPS.get(edit["op"], edit["op"])
+    if op not in ("set", "delete", "append", "subtract"):
+        raise ValueError(op)
+    known = None if was == "unread" else was
+    if "feature" in edit:
+        old = str(int(known)) if known is not None else None
+        return (Setting("feature", edit["feature"], ":level", op, str(int(edit["value"])), old),)
+    if "acl" in edit:
+        return (_acl(edit["acl"], op, known),)
+    if "quota" in edit:
+        value = quota_value(float(edit["value"])) if op == "set" else None
+        old = quota_value(float(known)) if known is not None else None
+        return (Setting("quota", quota_key(edit["quota"]), edit["key"], op, value, old),)
+    if "scram" in edit:
+        mechanism = str(edit["mechanism"]).replace("_", "-")
+        old = scram_value(int(known["iterations"])) if known is not None else None
+        return (Setting("scram", edit["scram"], mechanism, op, None, old, is_sensitive=op == "set"),)
+    return _topic(edit, op, known) if "topic" in edit else (_config(edit, op, known),)
+
+
+def _acl(acl: Any, op: str, was: Any) -> Setting:
+    resource_type, name, pattern, principal, host, operation, permission = acl
+    upon = acl_key(str(resource_type), str(pattern), name)
+    attr = acl_attr(str(permission), str(operation), principal, host)
+    value = ACL_SET if op == "set" else None
+    return Setting("acl", upon, attr, op, value, ACL_SET if was is not None else None)
+
+
+def _topic(edit: Mapping[str, Any], op: str, was: Any) -> tuple[Setting, ...]:
+    name = edit["topic"]
+    if op == "delete":
+        return (Setting("topic", name, ":topic_id", op, None, was["id"] if was is not None else None),)
+    if edit["op"] == "grow":
+        old = str(len(was["replicas"])) if was is not None else None
+        return (Setting("topic", name, ":partitions", op, str(int(edit["partitions"])), old),)
+    assigned = edit["assignments"]
+    partitions = len(assigned) or int(edit["partitions"])
+    replication = len(assigned[0]) if assigned else int(edit["replication"])
+    configs = {key: None if is_secret("topic", key) else value for key, value in edit["configs"].items()}
+    return (
+        Setting("topic", name, ":partitions", op, str(partitions) if partitions > 0 else None),
+        Setting("topic", name, ":replication", op, str(replication) if replication > 0 else None),
+        *(
+            Setting("topic", name, key, op, value, is_sensitive=value is None)
+            for key, value in sorted(configs.items(), key=lambda item: item[0])
+        ),
+    )
+
+
+def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
+    type_ = edit["type"]
+    entity_type = CONFIG_TYPES[type_] if isinstance(type_, int) else type_.lower().replace("_", "-")
+    if entity_type not in _OWN_SOURCES:
+        raise ValueError(entity_type)
+    key = edit["key"]
+    secret = bool(edit.get("secret")) or is_secret(entity_type, key)
+    value = None if secret or op == "delete" else edit["value"]
+    source = None if was is None else str(was["source"])
+    own = was is not None and source in _OWN_SOURCES[entity_type] and not was["sensitive"] and not secret
+    return Setting(
+        entity_type,
+        config_key(entity_type, edit["name"]),
+        key,
+        op,
+        value,
+        was["value"] if own else None,
+        source,
+        is_sensitive=secret and op != "delete",
+    )
+
+
+_UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
+
+
+def principal_of(name: str) -> str | None:
+    """Return the principal as brokers write it: `User:alice`."""
+    if name in _UNKNOWN_PRINCIPALS:
+        return None
+    return name if ":" in name else f"User:{name}"
+
+
+Note = Sending | OutcomeLine | Settled | Decided
+"""Lines that report how a change ended."""
+
+
+# -- how edits ended, as rows -----------------------------------------------------------------------------------------
+
+
+class Ending(NamedTuple):
+    """How an edit ended. at: when that became known. error, message: from the brokers."""
+
+    status: str
+    at: datetime | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
+    """Return how each edit ended, in their order (`console.model.journal_lines.final_status`)."""
+    answered: dict[int, Ending] = {}
+    found: dict[int, Ending] = {}
+    sent: set[int] = set()
+    for note in notes:
+        if isinstance(note, Sending):
+            sent |= {place for request in intent.requests[note.request : note.request + 1] for place in request.edits}
+        elif isinstance(note, OutcomeLine):
+            for place, ended in note.edits.items():
+                name, message, _ = ended.error or (None, None, None)
+                answered[place] = Ending(ended.status, note.at, name, message)
+        else:
+            # A read proves only that an edit was applied; an operator may also declare that it was not.
+            proves = FINAL if isinstance(note, Decided) else {APPLIED}
+            found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
+    for place in range(len(intent.edits)):
+        answer, later = answered.get(place), found.get(place)
+        if answer is None or answer.status not in FINAL:
+            answered_as, found_as = (None if each is None else each.status for each in (answer, later))
+            status = final_status(answered_as, found_as, place in sent) or "not sent"
+            at, said = None if later is None else later.at, answer or Ending(status)
+            answer = said._replace(status=status, at=at)
+        yield answer
+
+
+def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
+    """Yield the change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret
+    was set: it may quote the secret.
+    """
+    intent, who = change.intent, change.intent.who
+    ends = endings(intent, change.notes)
+    for place, (edit, settings, end) in enumerate(zip(intent.edits, change.settings, ends, strict=True)):
+        for setting in settings:
+            words = end.message if end.message and not setting.is_sensitive else None
+            yield {
+                "cluster_id": cluster_id,
+                "change_id": intent.change,
+                "edit": place,
+                "host": intent.origin.host,
+                "intent_ts": intent.at,
+                "end_ts": end.at,
+                "status": end.status,
+                **setting._asdict(),
+                "principal": principal_of(who.principal),
+                "os_user": f"{who.os_user} (by {who.sudo_user})" if who.sudo_user else who.os_user,
+                "client_host": who.ssh_client or None,
+                "door": intent.origin.door,
+                "reverts": None if edit.reverts is None else edit.reverts[0],
+                "error": f"{end.error}: {words}" if end.error and words else end.error,
+            }
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def journals_at(paths: Iterable[Path]) -> list[Path]:
+    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out,
+    also a link that leads nowhere."""
+    found: list[Path] = []
+    for each in paths:
+        found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each]
+    return [each for each in found if each.exists()]
+
+
+def journal_stats(path: Path) -> list[list[int]]:
+    """Return bytes and time of the last change of each segment of a journal, for JSON. OSError."""
+    return [[stat.st_size, stat.st_mtime_ns] for stat in (segment.stat() for segment in segments_of(path))]
+
+
+def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
+    """Return the rows of `journal` of all changes in a journal, with its further segments beside it; none if it is
+    gone.
+
+    at: when it was read, in microseconds since 1970. copy_of: what to name in its place. Raises OSError where it can't
+    be read.
+    """
+    reading = _Reading(cluster_of(path), copy_of if copy_of != str(path) else "")
+    with suppress(FileNotFoundError):
+        reading.read(segments_of(path))
+    rows = [row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change)]
+    rows += ({"cluster_id": reading.cluster_id, "quarantined": bad} for bad in reading.bad)
+    read_ts = EPOCH + timedelta(microseconds=at)
+    return pa.Table.from_pylist([{**row, "read_ts": read_ts} for row in rows], schema=arrow_schema(JOURNAL))
+
+
+def segments_of(first: Path) -> list[Path]:
+    """Return the files of a journal, in their order."""
+    others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
+    return [first, *sorted(path for path in others if segment_number(path.name) is not None and path.exists())]
+
+
+class _Change(NamedTuple):
+    """A change. settings: of each of its edits."""
+
+    intent: IntentLine
+    settings: tuple[tuple[Setting, ...], ...]
+    notes: list[Note]
+
+
+class _Reading:
+    """One journal, while it is read."""
+
+    def __init__(self, cluster_id: str, copy_of: str) -> None:
+        self.cluster_id = cluster_id
+        self._copy_of = copy_of
+        self.changes: dict[int, _Change] = {}
+        self.bad: list[dict[str, Any]] = []
+
+    def read(self, segments: Sequence[Path]) -> None:
+        """Fill `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
+        journal has changed again.
+        """
+        with open_plain(segments[-1]) as last:
+            alone = _locked(last)
+            for path in segments:
+                with open_plain(path) as file:
+                    bad_until = -1
+                    for line in raw_lines(file, 0, os.fstat(file.fileno()).st_size):
+                        if not line.is_ended and path == segments[-1] and not alone:
+                            return
+                        try:
+                            if self._take(line.whole) and bad_until == line.at:
+                                self.bad[-1]["reason"] = "it was cut short, and ended by hand"
+                        except BadLine as error:
+                            # Of one that is too long its beginning stands for it.
+                            self._bad(path, line.at, line.data.removesuffix(b"\n"), str(error))
+                            bad_until = line.at + line.size
+
+    def _take(self, line: bytes) -> bool:
+        """Process a line; returns whether it reports that the line before was cut. Raises BadLine."""
+        found, settings = read_line(line, _decoded)
+        if isinstance(found, IntentLine):
+            if found.change in self.changes:
+                raise BadLine(f"change {found.change} occurs twice; the first counts")
+            self.changes[found.change] = _Change(found, settings, [])
+        elif isinstance(found, Sending | OutcomeLine | Settled | Decided) and found.change in self.changes:
+            self.changes[found.change].notes.append(found)
+        return isinstance(found, Mended)
+
+    def _bad(self, path: Path, at: int, line: bytes, reason: str) -> None:
+        of = {"cluster_id": self.cluster_id, "source": "journal", "file": self._copy_of or str(path)}
+        self.bad.append({**of, **Damaged.of(at, line, reason)._asdict()})
+
+
+def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
+    line = line_of(data)
+    edits = line.edits if isinstance(line, IntentLine) else ()
+    return line, tuple(settings_of(each.edit, each.was) for each in edits)
+
+
+def _locked(file: BinaryIO) -> bool:
+    """Take the journal's lock, shared, until the file is closed; returns whether it was free, so that no line is half
+    written.
+    """
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1066 @@
+"""The metadata log `__cluster_metadata-0`, on disk or fetched, as rows: its files, which bytes of them are read, whole
+batches and the damage between them, and records of every type, without secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+import struct
+from base64 import b64encode, urlsafe_b64encode
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from io import BytesIO
+from itertools import pairwise
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import pyarrow as pa
+from crc32c import crc32c
+
+from console.lake.entities import CONFIG_TYPES, id_problem
+from console.lake.redact import HIDDEN, Damaged, hmac_hex, is_secret
+from console.lake.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
+
+LOG_FOLDER = "__cluster_metadata-0"
+_SEGMENT = re.compile(r"(\d{20})\.log")
+_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class NoMetadataLogError(ValueError):
+    """There is no metadata log, or the id of its cluster is unknown; the text says what to do."""
+
+
+@dataclass(frozen=True, order=True)
+class LogFile:
+    """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at. then:
+    where the next segment of its folder begins; None: it is the last. data: of what is in memory and in no file."""
+
+    offset: int
+    path: str
+    cluster_id: str
+    is_snapshot: bool
+    then: int | None = None
+    data: bytes | None = field(default=None, repr=False, compare=False)
+
+    def opened(self) -> BinaryIO:
+        """Open the file's bytes. FileNotFoundError, OSError."""
+        return Path(self.path).open("rb") if self.data is None else BytesIO(self.data)
+
+
+def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
+    """Return the files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
+
+    cluster_id: None reads it from `meta.properties` beside. Raises NoMetadataLogError; OSError for an unreadable
+    folder.
+    """
+    return [file for folder in folders for file in _files_in(Path(folder), cluster_id)]
+
+
+def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
+    if (folder / LOG_FOLDER).is_dir():
+        folder /= LOG_FOLDER
+    elif not folder.is_dir():
+        raise NoMetadataLogError(
+            f"{folder} is not a folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
+        )
+    names = sorted(each.name for each in folder.iterdir())
+    segments = [(int(found[1]), name) for name in names if (found := _SEGMENT.fullmatch(name))]
+    snapshots = [(int(found[1]), name) for name in names if (found := _SNAPSHOT.fullmatch(name))]
+    if not segments and not snapshots:
+        raise NoMetadataLogError(
+            f"{folder} has no segments (00000000000000000000.log) and no snapshots (….checkpoint): give the folder "
+            f"{LOG_FOLDER} of a controller's metadata.log.dir, or a copy of it"
+        )
+    cluster = cluster_id or _cluster_id(folder)
+    if problem := id_problem(cluster):
+        raise NoMetadataLogError(f"{folder}: {problem}")
+    then = dict(pairwise(offset for offset, _ in segments))
+    of_log = [LogFile(offset, str(folder / name), cluster, False, then.get(offset)) for offset, name in segments]
+    return of_log + [LogFile(offset, str(folder / name), cluster, True) for offset, name in snapshots]
+
+
+_LARGEST_PROPERTIES = 64 << 10
+"""Bytes that are read of meta.properties."""
+
+
+def _cluster_id(folder: Path) -> str:
+    told = folder.parent / "meta.properties"
+    try:
+        with told.open("rb") as file:
+            lines = file.read(_LARGEST_PROPERTIES).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        lines = []
+    for line in lines:
+        name, _, value = line.partition("=")
+        if name.strip() == "cluster.id" and value.strip():
+            return value.strip()
+    raise NoMetadataLogError(
+        f"the cluster of {folder} is unknown: {told} has no cluster.id. Copy that file along, or name the cluster"
+    )
+
+
+# -- which bytes are read: each record once, without damaged ones and those that do not count ------------------------
+
+SPLIT_BYTES = 16 << 20
+"""Approximate bytes that are read at once, and by one task."""
+
+_ALL = 1 << 62
+
+
+@dataclass(frozen=True)
+class Split:
+    """Whole batches of a file that follow one another.
+
+    first, last: their offsets. dropped: offsets that are left out.
+    """
+
+    file: LogFile
+    at: int
+    end: int
+    first: int
+    last: int
+    dropped: tuple[Range, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogPlan:
+    """What is read of a log. next_offset: where the next run begins. open_at: where an unfinished transaction begins:
+    the next run reads from there. troubles: damaged batches."""
+
+    splits: tuple[Split, ...]
+    next_offset: int
+    open_at: int | None
+    troubles: tuple[Trouble, ...]
+
+
+def plan_log(
+    folders: Iterable[str],
+    *,
+    cluster_id: str | None = None,
+    start_offset: int = 0,
+    end_offset: int | None = None,
+    split_bytes: int = SPLIT_BYTES,
+) -> LogPlan:
+    """Scan the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
+
+    start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
+    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the leader and its
+    epoch, a snapshot only its own end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the
+    log is of a controller that may yet lose its last records. With one controller, or in a copy that is a minute old,
+    everything is committed.
+
+    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: whatever it lacks would seem
+    deleted. Raises NoMetadataLogError, OSError.
+    """
+    files = log_files(folders, cluster_id)
+    clusters = sorted({file.cluster_id for file in files})
+    if len(clusters) > 1:
+        raise NoMetadataLogError(f"the folders are of several clusters, {', '.join(clusters)}: read each by itself")
+    return _Plan(start_offset, _ALL if end_offset is None else end_offset, split_bytes).of(files)
+
+
+def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int, *, is_snapshot: bool) -> LogPlan:
+    """Plan bytes that were fetched for the offset `start`: whole batches, all of them committed, up to the offset
+    `end`, the first of which may begin before; or a whole snapshot that ends there. source: of which listener, for
+    messages and for the column `file`.
+    """
+    offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
+    plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
+    # What is damaged there is so the next time, too: it is reported once, and what follows it is read.
+    return replace(plan, next_offset=end if plan.open_at is None else max(start, min(plan.open_at, end)))
+
+
+class _Plan:
+    """The plan of a cluster's files, of one folder or of several controllers'."""
+
+    def __init__(self, start: int, end: int, split_bytes: int) -> None:
+        self._start, self._end = start, end
+        self._split_bytes = split_bytes
+        self._covered: list[Range] = []
+        self._splits: list[Split] = []
+        self._troubles: list[Trouble] = []
+        self._markers: list[Marker] = []
+        self._first_seen = _ALL
+
+    def of(self, files: list[LogFile]) -> LogPlan:
+        """Return the plan, by a pass through all files."""
+        for segment in sorted(file for file in files if not file.is_snapshot):
+            if segment.then is None or segment.then > self._start:
+                self._segment(segment)
+        settled = settle(self._markers, self._first_seen)
+        end = self._end if settled.open_at is None else min(self._end, settled.open_at)
+        dropped = [(-1, self._start - 1), *settled.aborted, (end, _ALL)]
+        snapshots: dict[int, list[Split]] = {}
+        for file in sorted(file for file in files if file.is_snapshot):
+            is_wanted = file.offset <= end and (file.offset > self._start or not self._start)
+            if is_wanted and not snapshots.get(file.offset):
+                snapshots[file.offset] = self._snapshot(file)
+        read_to = max([self._start, *(split.last + 1 for split in self._splits)])
+        told_by_snapshots = (offset for offset, splits in snapshots.items() if splits)
+        splits = [split for whole in self._splits if (split := _without(whole, dropped))]
+        return LogPlan(
+            (*(split for whole in snapshots.values() for split in whole), *splits),
+            max([self._start, min(read_to, end), *told_by_snapshots]),
+            settled.open_at,
+            tuple(self._troubles),
+        )
+
+    def _segment(self, file: LogFile) -> None:
+        try:
+            with file.opened() as opened:
+                for part in walk(opened, file.offset):
+                    if isinstance(part, Window):
+                        fresh = [batch for batch in part.batches if self._cover(batch.first, batch.last)]
+                        if fresh:
+                            self._take(file, Window(part.at, part.data, fresh))
+                    elif not self._start <= part.offset < self._end:
+                        continue
+                    elif part.reason is not None:
+                        self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
+                    elif file.then is not None:
+                        reason = "the file ends within a batch, though the log continues in the next file"
+                        self._trouble(file, part.at, reason, part.data)
+        except FileNotFoundError:
+            return  # the broker has deleted it since: a snapshot has its records
+
+    def _cover(self, first: int, last: int) -> bool:
+        """Note these offsets as covered; returns whether they were not before, by another controller's file."""
+        at = bisect_right(self._covered, (first, _ALL))
+        begun, end = self._covered[at - 1] if at else (first, -1)
+        if end >= first:
+            return False
+        if end == first - 1 and at:
+            self._covered[at - 1] = (begun, last)
+        else:
+            self._covered.insert(at, (first, last))
+        return True
+
+    def _take(self, file: LogFile, window: Window) -> None:
+        self._first_seen = min(self._first_seen, window.batches[0].first)
+        self._markers += markers(window)
+        wanted = [batch for batch in window.batches if batch.last >= self._start and batch.first < self._end]
+        self._splits += _splits(file, wanted, self._split_bytes)
+
+    def _snapshot(self, file: LogFile) -> list[Split]:
+        """Return the splits of a snapshot that is whole from its header to its footer; none of any other."""
+        batches: list[Batch] = []
+        is_complete = False
+        try:
+            with file.opened() as opened:
+                for part in walk(opened, 0):
+                    if not isinstance(part, Window):
+                        reason = part.reason or "the file ends within a batch"
+                        self._trouble(file, part.at, f"an incomplete snapshot, left out: {reason}", part.data)
+                        return []
+                    batches += part.batches
+                    is_complete = _is_footer(part, part.batches[-1])
+        except FileNotFoundError:
+            return []
+        if not is_complete:
+            self._trouble(file, 0, "an incomplete snapshot, left out: it has no footer", b"")
+            return []
+        return _splits(file, batches, self._split_bytes)
+
+    def _trouble(self, file: LogFile, at: int, reason: str, data: bytes) -> None:
+        self._troubles.append(Trouble.of(file.cluster_id, file.path, at, reason, data))
+
+
+def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
+    """Return batches as splits of about a size, cut where batches do not follow one another too."""
+    made: list[Split] = []
+    first = 0
+    for at, batch in enumerate(batches):
+        following = batches[at + 1] if at + 1 < len(batches) else None
+        is_full = batch.end - batches[first].at >= size
+        if following is None or is_full or following.at != batch.end or following.first != batch.last + 1:
+            made.append(Split(file, batches[first].at, batch.end, batches[first].first, batch.last))
+            first = at + 1
+    return made
+
+
+def _without(split: Split, dropped: list[Range]) -> Split | None:
+    """Return the split without these ranges of offsets, None if nothing is left of it."""
+    inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
+    if any(first <= split.first and split.last <= last for first, last in inside):
+        return None
+    return replace(split, dropped=inside)
+
+
+# -- the log's own transactions (KIP-866) ----------------------------------------------------------------------------
+
+_BEGIN, _ABORT = 23, 25
+_MARKER = re.compile(rb"\x01.{1,2}\x01[\x17\x18\x19]\x00", re.DOTALL)
+"""BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord: no key, the value's size, the version of its
+frame, the number and the version of its type."""
+Marker = tuple[int, int]
+"""Where a transaction begins or ends: the offset, and the number of the record's type."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Records that do not count. aborted: in order. open_at: where an unfinished transaction begins."""
+
+    aborted: tuple[Range, ...]
+    open_at: int | None
+
+
+def markers(window: Window) -> Iterator[Marker]:
+    """Yield the beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
+    starts = [batch.at - window.at for batch in window.batches]
+    matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
+    suspects = sorted({bisect_right(starts, found.start()) - 1 for found in matches})
+    if suspects:
+        decoder = Decoder(None, lambda _: None)  # what is unreadable is reported when it is read
+        for rows in decoder.rows(b"".join(window.of(window.batches[each]) for each in suspects), Origin("", "")):
+            types = zip(rows["log_offset"].to_pylist(), rows["api_key"].to_pylist(), strict=True)
+            yield from (each for each in types if _BEGIN <= each[1] <= _ABORT)
+
+
+def settle(found: Iterable[Marker], first_offset: int) -> Settled:
+    """Return which records do not count, by the markers of a log. first_offset: the first offset that the log still
+    has.
+
+    Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
+    BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
+    the end is left. Of one whose end is damaged only the beginning is: nothing proves that it counts, so it does not.
+    """
+    aborted: list[Range] = []
+    begun: int | None = None
+    is_first = True
+    for offset, kind in sorted(found):
+        if kind == _BEGIN:
+            if begun is not None:
+                aborted.append((begun, offset - 1))
+            begun = offset
+        else:
+            since = begun if begun is not None else first_offset if is_first else offset
+            if kind == _ABORT:
+                aborted.append((since, offset))
+            begun = None
+        is_first = False
+    return Settled(tuple(aborted), begun)
+
+
+# -- reading, without Spark ------------------------------------------------------------------------------------------
+
+
+def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some splits, by one decoder, which remembers recurring values. key: for the HMAC of secrets,
+    None: no HMAC. report: gets unreadable data. Raises ChangedWhileReadError, OSError.
+    """
+    decoder = Decoder(key, report)
+    for split in splits:
+        file = split.file
+        origin = Origin(file.cluster_id, file.path, file.offset if file.is_snapshot else None, split.at)
+        yield from decoder.rows(_bytes_of(split), origin, split.dropped)
+
+
+def _bytes_of(split: Split) -> bytes:
+    try:
+        with split.file.opened() as file:
+            file.seek(split.at)
+            data = file.read(split.end - split.at)
+    except FileNotFoundError as gone:
+        raise ChangedWhileReadError(
+            f"{split.file.path} was deleted before it was read, as brokers do with old segments. "
+            "Nothing of it was ingested; run it again: a snapshot has its records"
+        ) from gone
+    if len(data) < split.end - split.at:
+        raise ChangedWhileReadError(
+            f"{split.file.path} was truncated while it was read. Nothing of it was ingested; run it again"
+        )
+    return data
+
+
+# -- record batches of format v2 (KIP-98): headers, checksums, and damage ----------------------------------------------
+
+# Of the metadata log no batch is compressed: its leader, which alone writes batches, has no setting for that
+# (KafkaRaftClient, RecordsSnapshotWriter).
+
+HEADER_BYTES = 61
+LENGTH_AT = 12
+"""Bytes of a batch before those that its length counts."""
+
+LEAST_LENGTH = HEADER_BYTES - LENGTH_AT
+
+CRC_FROM = 21
+MAGIC_AT = 16
+MAGIC = 2
+COMPRESSION = 0x07
+CONTROL = 0x20
+MOST_BYTES = 128 << 20
+"""Limit for the bytes of a batch."""
+
+_unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
+
+
+class Header(NamedTuple):
+    """A batch's header. length: bytes after the first twelve. Timestamps in milliseconds."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_delta: int
+    base_ts: int
+    max_ts: int
+    records: int
+
+
+def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
+    """Return whether the checksum of the batch at these bytes is right."""
+    return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
+
+
+def header_at(data: bytes, at: int) -> Header | None:
+    """Return the header that begins at a byte; None if it is incomplete."""
+    return Header._make(_unpack_header(data, at)) if at + HEADER_BYTES <= len(data) else None
+
+
+# -- the batches of a file, and damage between them ------------------------------------------------------------------
+
+WINDOW = 8 << 20
+"""Bytes that are held at once, besides a batch that is larger."""
+
+_SHORT = "the file ends within it"
+_LENGTH = "wrong length"
+_HEADER = "no batch header"
+_CHECKSUM = "wrong checksum"
+_COMPRESSED = "compressed, as no batch of a metadata log is"
+
+
+class Batch(NamedTuple):
+    """A whole batch: its first and last byte in the file (`end`: behind it), its first and last offset."""
+
+    at: int
+    end: int
+    first: int
+    last: int
+    is_control: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """Whole batches that follow one another. data: the bytes of the file from `at` on, which contain them all."""
+
+    at: int
+    data: bytes
+    batches: list[Batch]
+
+    def of(self, batch: Batch) -> bytes:
+        """Return the bytes of one of its batches."""
+        return self.data[batch.at - self.at : batch.end - self.at]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Bytes of the file that are no batch. offset: the least offset of the record that belongs there. reason: None if
+    the file ends within its last batch, as it does while it is written; data is that batch's header then."""
+
+    at: int
+    data: bytes
+    offset: int
+    reason: str | None
+
+
+def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
+    """Yield the parts of a file, from its beginning. first_offset: that of its first batch.
+
+    A checksum covers neither a batch's offset nor its epoch. But the log has no holes and epochs only grow, so both
+    have to fit the batches around them.
+    """
+    return _Walk(file, first_offset).parts()
+
+
+class _Walk:
+    def __init__(self, file: BinaryIO, first_offset: int) -> None:
+        self._file = file
+        self._size = file.seek(0, 2)
+        self._expected = first_offset
+        self._epoch = -(1 << 31)
+        self._is_certain = True  # whether `_expected` is the next offset, or only the least possible one
+
+    def parts(self) -> Iterator[Window | Damage]:
+        at = 0
+        while at < self._size:
+            window, reason = self._window(at)
+            if window.batches:
+                yield window
+                at = window.batches[-1].end
+            if reason is None:
+                continue
+            found = self._next(at)
+            if found is None and reason == _SHORT:
+                yield Damage(at, self._read(at, HEADER_BYTES), self._expected, None)
+                return
+            end = self._size if found is None else found
+            yield Damage(
+                at, self._read(at, min(end - at, WINDOW)), self._expected, _LENGTH if reason == _SHORT else reason
+            )
+            self._is_certain = False
+            at = end
+
+    def _window(self, start: int) -> tuple[Window, str | None]:
+        """Return the whole batches from a byte on, as many as are held at once; and why the next one is damaged, if it
+        is.
+        """
+        data = self._read(start, WINDOW)
+        batches: list[Batch] = []
+        at, left = 0, self._size - start
+        head = header_at(data, 0)
+        while at < left:
+            if head is None:
+                return Window(start, data, batches), _SHORT if len(data) >= left else None
+            end = at + LENGTH_AT + head.length
+            if not any(head) or end > left >= end - MOST_BYTES:
+                return Window(start, data, batches), _SHORT
+            if not _is_plausible(head):
+                return Window(start, data, batches), _HEADER
+            if end + HEADER_BYTES > len(data) and len(data) < left:
+                if batches:
+                    break
+                data = self._read(start, end + HEADER_BYTES)
+            following = header_at(data, end)
+            reason = self._misfit(head, following)
+            if not is_whole(data, at, end, head.crc):
+                reason = _CHECKSUM
+            elif head.attributes & COMPRESSION:
+                reason = _COMPRESSED
+            if reason is not None:
+                return Window(start, data, batches), reason
+            last = head.base_offset + head.last_delta
+            batches.append(Batch(start + at, start + end, head.base_offset, last, head.attributes & CONTROL != 0))
+            self._expected, self._epoch, self._is_certain = last + 1, head.leader_epoch, True
+            at, head = end, following
+        return Window(start, data, batches), None
+
+    def _misfit(self, head: Header, following: Header | None) -> str | None:
+        """Return why the parts of a header that no checksum covers do not fit the batches around it; None if they
+        do.
+        """
+        base, epoch = head.base_offset, head.leader_epoch
+        if base < self._expected or (self._is_certain and base > self._expected) or head.last_delta < 0:
+            return f"offset {base} instead of {self._expected}"
+        if epoch < self._epoch:
+            return f"epoch {epoch} after epoch {self._epoch}"
+        if following is not None and self._epoch <= following.leader_epoch < epoch and _is_plausible(following):
+            return f"epoch {epoch} before epoch {following.leader_epoch}"
+        return None
+
+    def _next(self, at: int) -> int | None:
+        """Return where the next batch after a damaged one begins: by its length, else wherever a whole one is
+        recognized.
+        """
+        head = self._header(at)
+        if head is None:
+            return None
+        behind = at + LENGTH_AT + head.length
+        if behind > at and self._may_follow(behind, at):
+            return behind
+        start = at + 1
+        while start + HEADER_BYTES <= self._size:
+            data = self._read(start, WINDOW)
+            magic = data.find(MAGIC, MAGIC_AT)
+            while magic >= 0:
+                found = start + magic - MAGIC_AT
+                if (next_ := self._may_follow(found, at)) and self._is_whole(found, next_):
+                    return found
+                magic = data.find(MAGIC, magic + 1)
+            start += max(len(data) - MAGIC_AT, 1)
+        return None
+
+    def _may_follow(self, found: int, damaged: int) -> Header | None:
+        """Return the header at a byte, if it may follow a damaged batch: a record takes at least a byte."""
+        head = self._header(found)
+        fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
+        return head if fits else None
+
+    def _is_whole(self, at: int, head: Header) -> bool:
+        size = LENGTH_AT + head.length
+        return at + size <= self._size and is_whole(self._read(at, size), 0, size, head.crc)
+
+    def _header(self, at: int) -> Header | None:
+        return header_at(self._read(at, HEADER_BYTES), 0)
+
+    def _read(self, at: int, size: int) -> bytes:
+        self._file.seek(at)
+        return self._file.read(size)
+
+
+def _is_plausible(head: Header) -> bool:
+    return head.magic == MAGIC and LEAST_LENGTH <= head.length <= MOST_BYTES
+
+
+_FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
+"""Where a control batch has the type of its record: in the key, behind its version and five numbers of a byte each."""
+_SNAPSHOT_FOOTER = b"\0\4"
+
+
+def _is_footer(window: Window, batch: Batch) -> bool:
+    """Return whether it is the control batch that ends a snapshot."""
+    return batch.is_control and window.of(batch)[_FOOTER] == _SNAPSHOT_FOOTER
+
+
+# -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Of each version of a record a
+# reader is made once, out of those of its fields. Secrets are replaced here.
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of it, of an array its
+    elements' (`is_array`). tag: None for a field without one. fields: of a struct."""
+
+    name: str
+    type: str
+    is_array: bool
+    nullable: bool
+    tag: int | None
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class RecordSchema:
+    """One version of a record's schema."""
+
+    name: str
+    api_key: int
+    version: int
+    fields: tuple[Field, ...]
+
+
+@cache
+def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
+    """Return every version of every record type, by its number and version, of the newest release that is known. It has
+    all that older ones have, too.
+    """
+    # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
+    return schemas_of(json.loads(pkgutil.get_data(__package__, "kraft_records.json") or ""))
+
+
+def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
+    """Return the schemas of these record types, by number and version. records: each as Kafka's JSON has it."""
+    return {
+        (record["apiKey"], version): RecordSchema(
+            record["name"], record["apiKey"], version, _fields(record["fields"], version)
+        )
+        for record in records
+        for version in _versions(record["validVersions"])
+    }
+
+
+def _fields(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]:
+    return tuple(
+        Field(
+            name=each["name"],
+            type=each["type"].removeprefix("[]"),
+            is_array=each["type"].startswith("[]"),
+            nullable=version in _versions(each.get("nullableVersions")),
+            tag=each["tag"] if version in _versions(each.get("taggedVersions")) else None,
+            fields=_fields(each.get("fields", ()), version),
+        )
+        for each in raw
+        if version in _versions(each["versions"])
+    )
+
+
+def _versions(text: str | None) -> range:
+    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None includes none."""
+    if text is None:
+        return range(0)
+    first, _, last = text.rstrip("+").partition("-")
+    return range(int(first), 1 << 15 if text.endswith("+") else int(last or first) + 1)
+
+
+# -- values, as Kafka's own JSON converters write them ----------------------------------------------------------------
+
+NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
+"""Kafka's whole numbers, by their letters in `struct`."""
+_LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+"""Gets a record's bytes and where in them a value begins; returns it, and where it ends: behind the record, if it is
+cut short. Raises MalformedRecordError, IndexError, struct.error."""
+
+
+class MalformedRecordError(ValueError):
+    """The bytes do not fit the record's schema."""
+
+
+def uvarint(data: bytes, at: int) -> tuple[int, int]:
+    """Return an unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
+    value = data[at]
+    at += 1
+    if value < 0x80:
+        return value, at
+    value &= 0x7F
+    shift = 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise MalformedRecordError("a varint of more than ten bytes")
+
+
+def _text(raw: bytes) -> str:
+    """Return bytes as text; invalid ones become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
+    return raw.decode("utf-8", "replace")
+
+
+@lru_cache(1 << 15)
+def _uuid(raw: bytes) -> str:
+    """Return 16 bytes as Kafka writes uuids: base64 for URLs without its padding."""
+    return urlsafe_b64encode(raw).decode()[:-2]
+
+
+def _real(number: float) -> float | str:
+    """Return a float64; infinities and NaN become strings, as Jackson writes them."""
+    if isfinite(number):
+        return number
+    return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+_SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
+"""What is made of bytes that follow their size."""
+_SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
+"""What is made of values of a fixed size that are not written as they are."""
+
+
+def _struct(fields: Sequence[Field]) -> Read:
+    """Return a function that reads a struct as a dict: its fields in order, then those with tags."""
+    placed = [(field.name, _reader(field)) for field in fields if field.tag is None]
+    tagged = {field.tag: (field.name, _reader(field)) for field in fields if field.tag is not None}
+
+    def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+        made: dict[str, Any] = {}
+        for name, value in placed:
+            made[name], at = value(data, at)
+        count, at = uvarint(data, at) if data[at] else (0, at + 1)
+        for _ in range(count):
+            tag, at = uvarint(data, at)
+            size, at = uvarint(data, at)
+            end = at + size
+            if tag in tagged:
+                name, value = tagged[tag]
+                made[name], at = value(data, at)
+                if at != end:
+                    raise MalformedRecordError(f"its tag {tag} has the wrong size")
+            at = end
+        return made, at
+
+    return read
+
+
+def _reader(field: Field) -> Read:
+    if not field.is_array:
+        return _of_size(field) if field.type in _LETTERS else _sized(field, _SIZED[field.type])
+    if field.type in NUMBERS:
+        return _numbers(field)
+    element = _struct(field.fields) if field.fields else _reader(replace(field, is_array=False, nullable=False))
+
+    def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
+        count, at = _size(field, data, at)
+        made = []
+        for _ in range(count):  # each takes a byte at least, so that too many end with the record
+            value, at = element(data, at)
+            made.append(value)
+        return (None if count < 0 else made), at
+
+    return read
+
+
+def _of_size(field: Field) -> Read:
+    """Return a function that reads a value of a fixed size."""
+    form, shown = struct.Struct(f">{_LETTERS[field.type]}"), _SHOWN.get(field.type)
+    unpack, size = form.unpack_from, form.size
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        (value,) = unpack(data, at)
+        return (shown(value) if shown else value), at + size
+
+    return read
+
+
+def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
+    """Return a function that reads bytes that follow their size."""
+
+    def read(data: bytes, at: int) -> tuple[str | None, int]:
+        size, at = _size(field, data, at)
+        return (None, at) if size < 0 else (shown(data[at : at + size]), at + size)
+
+    return read
+
+
+def _numbers(field: Field) -> Read:
+    """Return a function that reads an array of whole numbers."""
+    letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
+
+    def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
+        count, at = _size(field, data, at)
+        return (None, at) if count < 0 else (struct.unpack_from(f">{count}{letter}", data, at), at + count * width)
+
+    return read
+
+
+def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
+    """Return how many bytes or elements follow, and where; -1: none, the value is null."""
+    size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
+    if not size and not field.nullable:
+        raise MalformedRecordError(f"{field.name} must not be null")
+    return size - 1, at
+
+
+# -- records, without secrets ------------------------------------------------------------------------------------------
+
+HIDDEN_FIELDS = {"ConfigRecord": ("value",), "UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
+"""By record, the fields that are secret; of a config, if its name is. Of delegation tokens the log has only ids, which
+authenticate no one without the brokers' own secret."""
+_encode = msgspec.json.Encoder().encode
+
+
+@cache
+def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
+    """Return the functions that read the fields of each version of a record, by the bytes that it begins with."""
+    schemas = known_schemas().values()
+    return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, _struct(each.fields)) for each in schemas}
+
+
+def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
+    """Return a record's fields as a JSON object, bytes in base64; and the secrets in whose place it has `HIDDEN`."""
+    fields, end = read(data, 0)
+    if end != len(data):  # a cut value may be the beginning of a secret
+        raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
+    hidden = []
+    for name in HIDDEN_FIELDS.get(schema.name, ()):
+        is_open = name == "value" and not is_secret(CONFIG_TYPES.get(fields["resourceType"], ""), fields["name"])
+        if fields[name] is not None and not is_open:
+            hidden.append(fields[name])
+            fields[name] = HIDDEN
+    return _encode(fields), hidden
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+ROWS = 1 << 15
+"""Approximate rows in an Arrow batch."""
+
+ROW_SCHEMA: pa.Schema = pa.schema([arrow_schema(KRAFT_RECORD).field(name) for name in RECORD_COLUMNS])
+"""The columns of `kraft_record` that follow from a record's bytes."""
+
+FRAME_VERSION = 1
+_MOST_MS = 1 << 50
+
+
+class ChangedWhileReadError(RuntimeError):
+    """The file has changed since the read was planned."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where bytes are from. path: of a file, or a name in its place. snapshot_end: the offset that a snapshot ends
+    at, None for the log. byte_pos: where in the file the bytes begin."""
+
+    cluster_id: str
+    path: str
+    snapshot_end: int | None = None
+    byte_pos: int = 0
+
+
+class Trouble(NamedTuple):
+    """Unreadable data: `redact.Damaged`, and where it is."""
+
+    cluster_id: str
+    file: str
+    byte_pos: int
+    reason: str
+    sha256: str
+    sample: str
+
+    @staticmethod
+    def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
+        """Return the trouble of unreadable bytes, of which only their mask and their hash are kept."""
+        return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
+
+
+Report = Callable[[Trouble], None]
+Range = tuple[int, int]
+"""Offsets, both ends included."""
+
+
+class Decoder:
+    """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
+    unreadable records; of a file's records of a newer version only for the first. They become rows of the type
+    ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if not even the type can be read, as for the rest of a batch."""
+
+    def __init__(self, key: bytes | None, report: Report) -> None:
+        self._report = report
+        self._payloads: list[bytes] = []
+        self._codes: list[int] = []
+        self._offsets: list[int] = []
+        self._stamps: list[int] = []
+        self._epochs: list[int] = []
+        self._key = key
+        self._hmacs: dict[int, str] = {}
+        self._newer_told: set[tuple[str, int, int]] = set()
+        self._types: dict[tuple[str, int, int], int] = {}
+        self._heads = {
+            head: (self._code(each.name, each.api_key, each.version), each, read)
+            for head, (each, read) in _readers().items()
+        }
+
+    def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of whole batches that follow one another. dropped: offsets that are left out.
+
+        Raises ChangedWhileReadError if they are not whole.
+        """
+        at, size = 0, len(data)
+        while at < size:
+            header = header_at(data, at)
+            end = size + 1 if header is None else at + LENGTH_AT + header.length
+            if header is None or header.length < LEAST_LENGTH or end > size or not is_whole(data, at, end, header.crc):
+                raise ChangedWhileReadError(
+                    f"{origin.path}: the batch at byte {origin.byte_pos + at} changed while it was read: the broker "
+                    "truncated its log, or the file was overwritten. Nothing of it was ingested; run it again"
+                )
+            if not header.attributes & CONTROL:
+                self._batch(data, at + HEADER_BYTES, end, header, origin, at)
+                self._epochs += [header.leader_epoch] * (len(self._payloads) - len(self._epochs))
+                if len(self._payloads) >= ROWS:
+                    yield self._flush(origin, dropped)
+            at = end
+        if self._payloads:
+            yield self._flush(origin, dropped)
+
+    def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
+        """Decode records between two bytes; short names, since this runs for every record."""
+        heads = self._heads
+        base, last_delta = header.base_offset, header.last_delta
+        # A time that no column can hold is Kafka's unknown time.
+        stamp = header.base_ts if -1 <= header.base_ts < _MOST_MS else -1
+        payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
+        count = header.records
+        try:
+            while count:
+                count -= 1
+                size, p = uvarint(d, p)
+                stop = p + (size >> 1)
+                later, p = uvarint(d, p + 1)
+                delta, p = uvarint(d, p)
+                key, p = uvarint(d, p)
+                value, p = uvarint(d, p + (key >> 1))
+                value_end = p + (value >> 1)
+                if later > _MOST_MS:
+                    raise MalformedRecordError("invalid time of a record")
+                if value_end >= stop or stop > end or delta >> 1 > last_delta:
+                    raise MalformedRecordError("a record's length or offset does not fit its batch")
+                offsets.append(base + (delta >> 1))
+                stamps.append(stamp + ((later >> 1) ^ -(later & 1)))
+                head = heads.get(d[p : p + 3])
+                try:
+                    if head is None:
+                        raise MalformedRecordError(_newer(d, p, value_end))
+                    code, schema, read = head
+                    payload, hidden = _decoded(schema, read, d[p + 3 : value_end])
+                    if hidden and self._key is not None:
+                        self._hmacs[len(payloads)] = hmac_hex(self._key, ":".join(hidden))
+                    payloads.append(payload)
+                    codes.append(code)
+                except MalformedRecordError as reason:
+                    self._unreadable(d, p, value_end, origin, batch_at, str(reason))
+                except (IndexError, OverflowError, struct.error):
+                    self._unreadable(d, p, value_end, origin, batch_at, "its fields run over its end")
+                p = stop
+            if p != end:
+                raise MalformedRecordError("bytes after the last record")
+        except (MalformedRecordError, IndexError) as reason:
+            # The records before it became rows; the rest becomes one.
+            self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
+            offsets.append(min(base + header.records - count - 1, base + last_delta))
+            stamps.append(stamp)
+            self._nothing_of(-1, -1)
+
+    def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
+        """Add a row that only reports that a record was there."""
+        try:
+            api_key, version = _type(d, p, end)
+        except (MalformedRecordError, IndexError):
+            api_key = version = -1
+        # A number that does not fit the column is no type.
+        api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
+        newer = (origin.path, api_key, version)
+        if newer not in self._newer_told:
+            self._tell(origin, batch_at, f"record at offset {self._offsets[-1]}: {reason}", d[p:end])
+        if (api_key, version) not in known_schemas():
+            self._newer_told.add(newer)
+        self._nothing_of(api_key, version)
+
+    def _nothing_of(self, api_key: int, version: int) -> None:
+        self._payloads.append(b"{}")
+        self._codes.append(self._code(f"UNKNOWN({api_key})", api_key, version))
+
+    def _tell(self, origin: Origin, at: int, reason: str, data: bytes) -> None:
+        self._report(Trouble.of(origin.cluster_id, origin.path, origin.byte_pos + at, reason, data))
+
+    def _code(self, name: str, api_key: int, version: int) -> int:
+        return self._types.setdefault((name, api_key, version), len(self._types))
+
+    def _flush(self, origin: Origin, dropped: Sequence[Range]) -> pa.RecordBatch:
+        rows = len(self._payloads)
+        names, keys, versions = zip(*self._types, strict=True)
+        codes = pa.array(self._codes, pa.int32())
+        offsets = pa.array(self._offsets, pa.int64())
+        in_snapshot = origin.snapshot_end is not None
+        stamps = pa.array(self._stamps, pa.int64()).cast(pa.timestamp("ms", "UTC"))
+        columns = [
+            pa.repeat(origin.cluster_id, rows),
+            pa.repeat(pa.scalar(origin.snapshot_end, pa.int64()), rows) if in_snapshot else offsets,
+            offsets.cast(pa.int32()) if in_snapshot else pa.repeat(pa.scalar(0, pa.int32()), rows),
+            pa.repeat(in_snapshot, rows),
+            pa.array(self._epochs, pa.int32()),
+            stamps.cast(pa.timestamp("us", "UTC"), safe=False),
+            pa.array(names, pa.string()).take(codes),
+            pa.array(keys, pa.int32()).take(codes),
+            pa.array(versions, pa.int32()).take(codes),
+            pa.array(self._payloads, pa.string()),
+            pa.array(map(self._hmacs.get, range(rows)), pa.string()),
+            pa.repeat(origin.path.rpartition("/")[2], rows),
+        ]
+        made = pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
+        if dropped:
+            kept = (not any(first <= offset <= last for first, last in dropped) for offset in self._offsets)
+            made = made.filter(pa.array(kept, pa.bool_()))
+        for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
+            column.clear()
+        self._hmacs.clear()
+        return made
+
+
+def _newer(d: bytes, p: int, end: int) -> str:
+    """Return the message of a record whose type or version is in no known release."""
+    api_key, version = _type(d, p, end)
+    name = next((schema.name for known, schema in known_schemas().items() if known[0] == api_key), None)
+    form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
+    return f"{form} is newer than this release of kac; only the first is reported"
+
+
+def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
+    """Return the number and version of the type of a record's value."""
+    frame, at = uvarint(d, p)
+    if frame != FRAME_VERSION:
+        raise MalformedRecordError(f"unknown frame version {frame}")
+    api_key, at = uvarint(d, at)
+    version, at = uvarint(d, at)
+    if at > end:
+        raise MalformedRecordError("it ends before its fields")
+    return api_key, version

@@ -1,0 +1,236 @@
+"""A lake: a folder, or a place in a bucket.
+
+```
+lake.json                       format, id, since when
+data/<table>/                   Delta tables, written by Spark
+checkpoints/<stream>/           Spark's: how far each stream is; <stream>.topic: of which topic that is
+landing/polls, landing/journal  what hosts delivered, until it is taken in
+collect/<cluster>.json.gz       what the last poll of a cluster saw
+runs/<run>.json                 what the last runs did, also those that failed
+lock, hmac.key                  who writes; the key of HMACs
+sources.yaml, policies.yaml, baseline.yaml    the operator's
+```
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from console.lake import delta_log
+from console.lake.delta_log import TableFiles
+from console.lake.files import NO_FILE, Filesystem, LakeError, Lock, is_run_id, iso_now, this_process
+from console.lake.schema import Table
+from console.model.foreign_json import json_of
+from console.model.numbers import json_text, plural
+
+FORMAT = 1
+KEY_FILE = "KAC_LAKE_KEY_FILE"
+"""Names a file with the key of HMACs, where it shall not lie in the lake."""
+KEPT_RUNS = 50
+_BEFORE_A_LAKE = frozenset({"hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml", "landing"})
+"""What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
+
+
+class NoLake(LakeError):
+    """There is no lake."""
+
+
+class Lake:
+    """A lake at a local path or a URI. where: as a reader of its files needs it."""
+
+    def __init__(self, where: str, files: Filesystem) -> None:
+        self.where = where
+        self.files = files
+
+    @staticmethod
+    def open(where: str, files: Filesystem | None = None) -> Lake:
+        """Open the lake at a location.
+
+        Args:
+            where: a path or a URI.
+            files: of URIs that are no local files.
+
+        Raises:
+            NoLake: there is none.
+            DamagedLake: lake.json can't be read.
+            LakeError: it is a lake of a newer kac, or on no filesystem that kac reaches.
+        """
+        lake = Lake.at_path(where, files)
+        if (found := lake.about().get("format")) != FORMAT:
+            raise LakeError(
+                f"The lake at {lake.where} has the format {found}, and kac knows {FORMAT}: use its own kac."
+            )
+        return lake
+
+    @staticmethod
+    def create(where: str, files: Filesystem | None = None) -> Lake:
+        """Open the lake at a location, or make a new one with a key of its own.
+
+        Args:
+            where: as for `open`; a folder that is not a lake has to be empty but for the operator's files.
+
+        Raises:
+            DamagedLake: lake.json can't be read.
+            LakeError: it is a lake of another kac, or something else is there.
+        """
+        lake = Lake.at_path(where, files)
+        with suppress(NoLake):
+            return Lake.open(where, files)
+        found = {each.name for each in lake.files.entries(lake.where) if not each.name.startswith(".")}
+        if other := sorted(found - _BEFORE_A_LAKE):
+            raise LakeError(f"{lake.where} is no lake, and not empty ({other[0]} is in it): name another folder.")
+        with suppress(FileExistsError):
+            if KEY_FILE not in os.environ:
+                lake.files.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
+        lake.key()  # a lake whose key is torn is of no use
+        about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
+        lake.files.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
+        return lake
+
+    @staticmethod
+    def at_path(where: str, files: Filesystem | None = None) -> Lake:
+        """Return a lake at a location, whether or not it can be read.
+
+        Raises:
+            LakeError: it is on no filesystem that kac reaches.
+        """
+        parsed = urlsplit(where)
+        if files is not None:
+            return Lake(where.rstrip("/"), files)
+        if parsed.scheme == "file":
+            return Lake(unquote(parsed.path).rstrip("/") or "/", Filesystem())
+        if "://" in where:
+            raise LakeError(f"{where} is on no filesystem that kac reaches (a path, s3://): mount it, or copy it.")
+        return Lake(str(Path(where).expanduser().absolute()), Filesystem())
+
+    def path(self, relative: str) -> str:
+        """Return the absolute path of something in the lake. LakeError: `relative` leads out of the lake, or is the
+        lake itself.
+        """
+        if any(part in ("", ".", "..") for part in relative.split("/")):
+            raise LakeError(f"{relative!r} is no path within the lake at {self.where}; nothing was read or written.")
+        return f"{self.where}/{relative}"
+
+    def about(self) -> dict[str, Any]:
+        """Return what lake.json says.
+
+        Returns:
+            format, lake_id, and created as ISO 8601 in UTC.
+
+        Raises:
+            NoLake: the file is missing.
+            DamagedLake: it is no JSON object.
+            LakeError: it can't be read.
+        """
+        try:
+            text = self.files.read(self.path("lake.json"))
+        except FileNotFoundError:
+            raise NoLake(
+                f"There is no lake at {self.where}: lake.json is missing. `kac lake collect` makes one; --lake names "
+                "another."
+            ) from None
+        except OSError as wrong:
+            why = wrong.strerror or wrong
+            raise LakeError(
+                f"The lake at {self.where} can't be read: lake.json: {why}. Put a copy of it back."
+            ) from wrong
+        with delta_log.reading(self.where, "lake.json"):
+            return {**json_of(text)}
+
+    def own_file(self, name: str) -> bytes | None:
+        """Return the content of a file that the operator has put into the lake; None: there is none. OSError."""
+        try:
+            return self.files.read(self.path(name))
+        except FileNotFoundError:
+            return None
+
+    # -- tables --------------------------------------------------------------------------------------------------------
+
+    def table(self, table: Table) -> TableFiles:
+        """Return a table in its newest version: its files, relative to `folder`. DamagedLake."""
+        return delta_log.newest(self.files, self.folder(table))
+
+    def version(self, table: Table) -> int:
+        """Return the newest version of a table; -1: there is none."""
+        found = delta_log.listed(self.files, self.folder(table)).newest
+        return -1 if found is None else found
+
+    def folder(self, table: Table) -> str:
+        """Return the folder of a table."""
+        return self.path(f"data/{table.name}")
+
+    def notes(self, table: Table) -> Iterator[dict[str, Any]]:
+        """Yield what the application wrote into the commits of a table, newest first, with `version`."""
+        for each in self.commits(table):
+            with suppress(ValueError, TypeError, KeyError):
+                yield {**json_of(each["userMetadata"], may_repeat=True), "version": each["version"]}
+
+    def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
+        """Return what Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
+        return delta_log.commits(self.files, self.folder(table))
+
+    # -- the right to write, the key, the runs -----------------------------------------------------------------------
+
+    @contextmanager
+    def alone(self, run_id: str, job: str) -> Iterator[Lock]:
+        """Yield the lake's lock: for the context no other application writes to the lake.
+
+        Raises:
+            LakeBusy: another one does.
+        """
+        with self.files.lock(self.path("lock"), this_process(run_id, job)) as lock:
+            yield lock
+
+    def key(self) -> bytes:
+        """Return the key of HMACs, 16 bytes or more.
+
+        Raises:
+            LakeError: it can't be read, or is shorter.
+        """
+        named = os.environ.get(KEY_FILE)
+        try:
+            key = Path(named).read_bytes() if named else self.files.read(self.path("hmac.key"))
+        except OSError as wrong:
+            raise LakeError(
+                f"The key of the lake at {self.where} can't be read ({named or self.path('hmac.key')}: "
+                f"{wrong.strerror or wrong}). Without it hidden values can't be compared with those already there: "
+                f"put it back, or name it with {KEY_FILE}."
+            ) from wrong
+        if len(key) < 16:
+            where = named or self.path("hmac.key")
+            raise LakeError(
+                f"The key in {where} has {plural(len(key), 'byte')}, and needs 16 or more: it was torn, as by a full "
+                "disk, or emptied. Put a copy of it back. If there is none, write a new one (head -c 32 /dev/urandom "
+                f"> {where}): each hidden value then looks as if it had changed once."
+            )
+        return key
+
+    def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
+        """Write what a run did, in place of what it had said; the oldest go."""
+        self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
+        for name in self._run_names()[KEPT_RUNS:]:
+            self.files.remove(self.path(f"runs/{name}"))
+
+    def runs(self) -> Iterator[dict[str, Any]]:
+        """Yield what the last runs did, newest first."""
+        for name in self._run_names():
+            try:
+                found = {**json_of(self.files.read(self.path(f"runs/{name}")))}
+            except (ValueError, TypeError):
+                continue
+            except OSError as wrong:
+                if wrong.errno in NO_FILE:
+                    continue
+                raise
+            yield found
+
+    def _run_names(self) -> list[str]:
+        found = (each.name for each in self.files.entries(self.path("runs")))
+        return sorted((name for name in found if is_run_id(name.removesuffix(".json"))), reverse=True)

@@ -1,0 +1,195 @@
+"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by
+the streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
+import pyarrow as pa
+
+from console.lake.entities import id_problem
+from console.lake.files import Filesystem
+from console.lake.journals import journal_stats
+from console.lake.lake import Lake
+from console.lake.schema import SNAPSHOT, arrow_schema
+from console.lake.transforms.rows import batch_of
+from console.model.foreign_json import json_as
+from console.model.journal_lines import SUFFIX as JOURNAL_SUFFIX
+from console.model.journal_lines import segment_folder, segment_number
+
+POLLS, JOURNAL = "landing/polls", "landing/journal"
+SUFFIX = ".json.gz"
+MOST_BYTES = 1 << 30
+"""Of a file, unpacked: the states of the largest clusters, many times."""
+MOST_LINE = 256 << 20
+_KINDS = ("state", "absent", "heartbeat", "failed")
+_ABOUT = {"state": 2, "absent": 1}
+"""How many of entity_key and attr a row of this kind has to have."""
+_Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
+"""kind, entity_type, entity_key, attr, value, source, is_sensitive."""
+
+
+class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What one poll of a cluster read: a line of a file. at: microseconds since 1970."""
+
+    cluster_id: str
+    at: Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
+    rows: list[_Row]
+
+
+class BadLanding(ValueError):
+    """A landed file is not what it should be; the text says why, and what to do."""
+
+
+def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
+    """Write polls as one file, whole, into a lake's folder of polls. name: begins its name. Returns its path. OSError,
+    LakeError."""
+    packer = zlib.compressobj(wbits=31)
+    encode = msgspec.json.encode
+    whole = b"".join((*(packer.compress(encode(each) + b"\n") for each in polls), packer.flush()))
+    path = lake.path(f"{POLLS}/{name}{SUFFIX}")
+    lake.files.replace(path, whole)
+    return path
+
+
+def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
+    """Return the files that are whole and this user's own, by name."""
+    own = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
+        for each in found:
+            if each.name.endswith(suffix) and not each.name.startswith(".") and each.name.isprintable():
+                with suppress(FileNotFoundError):  # another run has taken it in
+                    own += [folder / each.name] if _is_own(each.stat(follow_symlinks=False)) else []
+    return sorted(own)
+
+
+def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:
+    """Return the paths of what was delivered into a folder, whole. A bucket has no users: a client that may write there
+    may write the lake itself.
+    """
+    if "://" not in folder:
+        return [str(path) for path in landed_files(Path(folder), suffix)]
+    found = (each.name for each in files.entries(folder) if not each.is_folder)
+    return [f"{folder}/{name}" for name in found if name.endswith(suffix) and name[0] != "." and name.isprintable()]
+
+
+def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
+    """Return the journals that were delivered into a folder, each with what changes whenever it or its segments do."""
+    if "://" not in folder:
+        return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
+    found = {each.name: each for each in files.entries(folder)}
+    made = {}
+    for path in delivered(files, folder, JOURNAL_SUFFIX):
+        first = found[path.rpartition("/")[2]]
+        apart = segment_folder(Path(first.name)).name
+        others = files.entries(f"{folder}/{apart}") if apart in found else []
+        made[path] = [[each.bytes, each.tag] for each in (first, *others)]
+    return made
+
+
+def delete(files: Filesystem, path: str) -> None:
+    """Delete what was delivered, once it is in the lake."""
+    if "://" in path:
+        files.remove(path)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+@contextmanager
+def brought(files: Filesystem, path: str) -> Iterator[Path]:
+    """Yield a path at which a delivered journal can be read with its segments: in a bucket, a copy for the context.
+    Nothing is there if the journal is gone.
+    """
+    if "://" not in path:
+        yield Path(path)
+        return
+    above, _, name = path.rpartition("/")
+    with tempfile.TemporaryDirectory(prefix="kac-journal-") as scratch:
+        first = Path(scratch, name)
+        apart = segment_folder(first)
+        with suppress(FileNotFoundError):
+            first.write_bytes(files.read(path))
+            apart.mkdir()
+            for each in files.entries(f"{above}/{apart.name}"):
+                if segment_number(each.name) is not None:
+                    (apart / each.name).write_bytes(files.read(f"{above}/{apart.name}/{each.name}"))
+        yield first
+
+
+def _is_own(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
+
+
+def opened_own(path: Path) -> IO[bytes]:
+    """Open a file that is landed; FileNotFoundError. BadLanding: it is a link, or another user's."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as wrong:
+        if isinstance(wrong, FileNotFoundError):
+            raise
+        raise BadLanding(f"{path} can't be opened ({wrong.strerror}): delete it if it is a link") from wrong
+    if not _is_own(os.fstat(number)):
+        os.close(number)
+        raise BadLanding(f"{path} is not a file of this user: deliver polls as the user who owns the lake")
+    return os.fdopen(number, "rb")
+
+
+def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: of one in a bucket. BadLanding."""
+    try:
+        with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:
+            for line in _lines(file, path):
+                yield _rows(line, path)
+    except FileNotFoundError:
+        return
+
+
+def _lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(wbits=31)
+    line = bytearray()
+    total = 0
+    while packed := file.read(1 << 16):
+        while packed:
+            try:
+                part = unpacker.decompress(packed, 1 << 20)
+            except zlib.error as wrong:
+                raise BadLanding(f"{path} is not packed by gzip, or damaged ({wrong}); delete it") from wrong
+            packed = unpacker.unconsumed_tail
+            if unpacker.unused_data:
+                raise BadLanding(f"{path} goes on behind its end: it is no file of polls; delete it")
+            total += len(part)
+            if total > MOST_BYTES or len(line) + len(part) > MOST_LINE:
+                raise BadLanding(
+                    f"{path} unpacks to more than {MOST_BYTES >> 20} MiB, or has a line of more than "
+                    f"{MOST_LINE >> 20} MiB: it is no file of polls; delete it"
+                )
+            *ends, rest = part.split(b"\n")
+            for end in ends:
+                yield bytes(line + end)
+                line.clear()
+            line += rest
+    if line or not unpacker.eof:
+        raise BadLanding(f"{path} is cut: kac delivers files whole; delete it")
+
+
+def _rows(line: bytes, path: Path | str) -> pa.RecordBatch:
+    try:
+        poll = json_as(line, Landed)
+    except ValueError as wrong:
+        raise BadLanding(f"{path} is no file of polls ({wrong}); delete it") from wrong
+    if problem := id_problem(poll.cluster_id):
+        raise BadLanding(f"{path}: {problem}; delete it")
+    if unknown := {row[0] for row in poll.rows} - set(_KINDS):
+        raise BadLanding(f"{path} has rows of the kind {min(unknown)!a}, of a newer kac: use that one, or delete it")
+    if any(row[0] in _ABOUT and None in row[2 : 2 + _ABOUT[row[0]]] for row in poll.rows):
+        raise BadLanding(f"{path} has a state of nothing: it is no file of polls; delete it")
+    return batch_of(arrow_schema(SNAPSHOT), ((poll.cluster_id, poll.at, *row) for row in poll.rows))

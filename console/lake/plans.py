@@ -1,0 +1,552 @@
+"""What is new in each source of a lake, and how a part of it is read; without Spark, so that whether anything is new is
+found out before Java is started."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import cached_property
+from glob import glob
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from console.lake.files import Filesystem
+from console.lake.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
+from console.lake.journals import journal_stats, journals_at, read_journal
+from console.lake.kraft import NoMetadataLogError, Split, Trouble, plan_log, read_splits
+from console.lake.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
+from console.lake.redact import Damaged
+from console.lake.requests.counted import COUNTED, Whose, damaged_row
+from console.lake.requests.lines import Form, clocks
+from console.lake.requests.log_files import (
+    FEW,
+    BrokerLog,
+    CutInPlaceError,
+    LogChangedError,
+    Part,
+    Plan,
+    Progress,
+    Span,
+    form_of_part,
+    parts_of,
+    plan,
+    read_part,
+    unread_form,
+    with_zone,
+    zone_problem,
+)
+from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
+from console.lake.transforms.change_event import tagged
+
+Offset = dict[str, Any]
+"""How far a source was read, as JSON."""
+MAX_BAD_RATIO = 0.01
+"""How much of a part may be unreadable by default."""
+LEAST_LINE = 100
+"""Bytes of a line of a request log, or of a change in a journal: they have more. Where not, it costs time alone."""
+LEAST_PACKED_ROW = 2
+"""Bytes that a row of a landed file takes where it is packed, likewise: most take 5 to 20."""
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What all sources of a lake are given. key_file: of the HMAC of secrets. begin: where each begins without a
+    checkpoint, by its name. store_file: how the lake's bucket is reached (`Filesystem.lent`)."""
+
+    lake: str
+    inputs: Inputs
+    key_file: str
+    max_bad_ratio: float = MAX_BAD_RATIO
+    begin: dict[str, Offset] = {}
+    store_file: str = ""
+
+
+class TooMuchIsBad(UnreadableInput):
+    """More of a part is unreadable than may be."""
+
+
+class Source(ABC):
+    """A source of the lake: what is new in it, and how a part of it is read. The first runs in the driver, the other in
+    tasks.
+
+    An offset is a JSON object, kept in Spark's checkpoint; what it contains is the source's own matter.
+
+    Attributes:
+        name: of its format, and of its stream.
+        table: of bronze.
+        given: the field of `Inputs` that names it; empty: it is always there.
+        beginning: the offset before all that it has.
+    """
+
+    name: ClassVar[str]
+    table: ClassVar[str]
+    given: ClassVar[str] = ""
+    beginning: ClassVar[Offset] = {}
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def initial(self) -> Offset:
+        """Return the offset at which a new checkpoint begins."""
+        return self._settings.begin.get(self.name, self.beginning)
+
+    @abstractmethod
+    def newest(self, start: Offset) -> Offset:
+        """Return the offset at which what is there now ends.
+
+        Returns:
+            `start` itself, or an equal one, where nothing is new: then Spark makes no batch.
+
+        Raises:
+            UnreadableInput: an input is not what it should be.
+            OSError: it can't be read.
+        """
+
+    @abstractmethod
+    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """Return what tasks read between two offsets.
+
+        Returns:
+            Parts that can be pickled, one for each task. The same for the same offsets, since Spark repeats a batch
+            that failed.
+
+        Raises:
+            UnreadableInput: an input is not what it should be.
+            OSError: it can't be read.
+        """
+
+    @abstractmethod
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """Read a part, in a task.
+
+        Yields:
+            Batches with the columns of the source's bronze table; what is unreadable as rows with `quarantined`.
+
+        Raises:
+            TooMuchIsBad: more of the part is unreadable than `Settings.max_bad_ratio` allows.
+            OSError: it can't be read.
+        """
+
+    @abstractmethod
+    def most_rows(self, start: Offset, end: Offset) -> int | None:
+        """Return about how many rows there are at most between two offsets, without reading them; None: it is not
+        known."""
+
+    def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
+        """Release what is before this offset: it is in the lake."""
+
+    @property
+    def _lent(self) -> bytes:
+        """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
+        return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
+
+    def _judge(self, what: str, bad: int, total: int, where: str) -> None:
+        """Raise TooMuchIsBad."""
+        if bad > self._settings.max_bad_ratio * total and total >= FEW:
+            raise TooMuchIsBad(
+                f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
+                f"{self._settings.max_bad_ratio:.1%} may be. Nothing was taken in. Look whether the files and their "
+                "options are right; if they are, and the damage is known, run it again with a higher --max-bad-ratio."
+            )
+
+
+class RecordSource(Source):
+    """Of records of metadata logs, whose secrets are hidden by the lake's key."""
+
+    table = KRAFT_RECORD.name
+
+    @cached_property
+    def _key(self) -> bytes:
+        return Path(self._settings.key_file).read_bytes()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the key, which is so sent to the tasks: its file exists only where this is pickled."""
+        return {**self.__dict__, "_key": self._key}
+
+    def _damaged(self, troubles: Sequence[Trouble]) -> Iterator[pa.RecordBatch]:
+        """Yield what could not be read, as rows."""
+        if troubles:
+            rows = [
+                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **each._asdict()}}
+                for each in troubles
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
+
+# -- metadata logs -----------------------------------------------------------------------------------------------------
+
+
+class MetadataLogs(RecordSource):
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
+    behind it."""
+
+    name, given = "kraft_log", "metadata_logs"
+
+    def newest(self, start: Offset) -> Offset:
+        """Return the offset behind the last ended transaction of each log."""
+        now = dict(start)
+        logs = self._settings.inputs.metadata_logs
+        named = {log.cluster_id for log in logs}
+        try:
+            for cluster_id, folders in folders_of(logs).items():
+                known = start.get(cluster_id, {})
+                former = known.get("folders", folders)
+                if cluster_id not in named and not set(former) & set(folders):
+                    raise UnreadableInput(_other_folder(cluster_id, folders, former))
+                plan = plan_log(folders, cluster_id=cluster_id, start_offset=known.get("next", 0))
+                bad = _damage(folders, cluster_id, plan.next_offset) if plan.troubles else ()
+                now[cluster_id] = {"next": plan.next_offset, "folders": folders, "bad": [_place(each) for each in bad]}
+        except NoMetadataLogError as wrong:
+            raise UnreadableInput(str(wrong)) from wrong
+        return now
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
+        """Return the splits of each log, and what of it is damaged."""
+        found: list[Any] = []
+        for cluster_id, upto in end.items():
+            known = start.get(cluster_id, {})
+            if known == upto:
+                continue
+            since = known.get("next", 0)
+            plan = plan_log(upto["folders"], cluster_id=cluster_id, start_offset=since, end_offset=upto["next"])
+            behind = _damage(upto["folders"], cluster_id, upto["next"]) if upto["bad"] else ()
+            known_bad = known.get("bad", [])
+            troubles = (
+                *(each for each in plan.troubles if _place(each) not in known_bad),
+                *(each for each in behind if _place(each) in upto["bad"] and _place(each) not in known_bad),
+            )
+            batches = sum(split.last - split.first + 1 for split in plan.splits)
+            self._judge("batches", len(troubles), batches + len(troubles), f"the metadata log of {cluster_id}")
+            found += [(split, None) for split in plan.splits]
+            if troubles:
+                found.append((None, troubles))
+        return found
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the offsets between; a snapshot has no more records than the log that it stands for."""
+        return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
+
+    def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
+        """Yield the records, with what each is about."""
+        split, known = part
+        troubles = list(known or ())
+        if split is not None:
+            yield from map(tagged, read_splits([split], self._key, troubles.append))
+        yield from self._damaged(troubles)
+
+
+def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
+    """Return what is damaged in a log from an offset on."""
+    return plan_log(folders, cluster_id=cluster_id, start_offset=start).troubles
+
+
+def _place(trouble: Trouble) -> list[str | int]:
+    return [trouble.file, trouble.byte_pos]
+
+
+def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
+    return (
+        f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read from "
+        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, "
+        "it was formatted with the other's id: leave it out."
+    )
+
+
+# -- request logs ------------------------------------------------------------------------------------------------------
+
+
+class RequestLogs(Source):
+    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
+    and which parts the batch that ends there is made of."""
+
+    name, table, given = "request_log", "request", "request_logs"
+    beginning: ClassVar[Offset] = {"read": {}, "parts": []}
+
+    def newest(self, start: Offset) -> Offset:
+        """Return the offset behind the last whole line of each file."""
+        planned = plan_request_logs(start["read"], owned(self._settings.inputs))
+        if self._settings.max_bad_ratio < 1:
+            self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
+        parts = parts_of(planned.logs)
+        if not parts:
+            return start
+        return {"read": {**start["read"], **planned.remember}, "parts": msgspec.to_builtins(parts)}
+
+    @staticmethod
+    def _refuse_forms(logs: Iterable[BrokerLog]) -> None:
+        """Raise UnreadableInput: of logs that are read for the first time, no line can be read."""
+        unread = [(each, form) for each in logs if (form := unread_form(each)) is not None]
+        if unread:
+            raise UnreadableInput(
+                " ".join(_in_form(_whose(log), ", ".join(log.patterns), form) for log, form in unread)
+            )
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
+        """Return what was planned when the offset was made, in the time zones that are configured now."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
+        return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the lines that there would be if all were short."""
+        return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the part's requests by the second, its changes, and what is damaged. A part whose file is gone is one
+        row that says so: the file does not come back.
+        """
+        lines = damaged = 0
+        read_any = False
+        try:
+            for batch in read_part(part):
+                read_any = True
+                lines += sum(batch.column("lines").to_pylist())
+                damaged += sum(batch.column("damaged").to_pylist())
+                yield batch
+        except LogChangedError as gone:
+            if read_any:
+                raise
+            yield _lost(part, str(gone))
+        if damaged == lines >= FEW and self._settings.max_bad_ratio < 1:
+            raise TooMuchIsBad(_in_form(_whose(part), part.path, form_of_part(part)))
+        self._judge("lines", damaged, lines, part.path)
+
+
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+OVERLAP = timedelta(minutes=1)
+"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+_BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
+
+
+class PlannedLogs(NamedTuple):
+    """What to read, and what to remember once it is read."""
+
+    logs: tuple[BrokerLog, ...]
+    remember: Mapping[str, Any]
+
+
+def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
+    """Return what is to be read of request logs. inputs: what the last run remembered.
+
+    Raises:
+        UnreadableInput: no file matches, a file is cut or of two brokers, a zone is unknown.
+        LogChangedError: a file was deleted just now.
+        OSError: a file can't be read.
+    """
+    brokers: list[BrokerLog] = []
+    remember: dict[str, Any] = {}
+    owners: dict[str, str] = {}
+    for log in logs:
+        owner = f"{log.cluster_id}/{log.broker_id}"
+        known = {**inputs.get(owner, {}), **remember.get(owner, {})}
+        found = _plan(log, known, owner)
+        if problem := zone_problem(log.time_zone):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+        for place, path in found.places.items():
+            if owners.setdefault(place, owner) != owner:
+                raise UnreadableInput(
+                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
+                    "requests would count twice. Name files of each broker that no other one has."
+                )
+        remember[owner] = _still_known(found, remember.get(owner, {}))
+        if found.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
+    _refuse_two_brokers(brokers)
+    return PlannedLogs(tuple(brokers), remember)
+
+
+def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
+    try:
+        return plan(_found(log), known, owner=owner)
+    except EOFError as wrong:
+        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+    except CutInPlaceError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except FileNotFoundError as gone:
+        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+
+
+def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what is remembered of files, without those that are long gone. before: of the same broker's other files,
+    from this run. seen: the last day they were there, since 1970.
+    """
+    today = int(time.time()) // 86_400
+    dated = {
+        identity: {
+            **each,
+            "seen": today if identity in found.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+        }
+        for identity, each in found.progress.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
+
+
+def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+    """Raise UnreadableInput where two files are given as one broker's, and were written by two: their lines are of the
+    same time, and the addresses that clients were connected to have nothing in common.
+    """
+    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
+    for broker in brokers:
+        for span in broker.spans:
+            times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
+            if times and addresses:
+                files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
+    for (cluster_id, broker_id), found in files.items():
+        for (one, first, last, addresses), (other, its_first, its_last, its_addresses) in combinations(found, 2):
+            if not addresses & its_addresses and min(last, its_last) - max(first, its_first) > OVERLAP:
+                of_two = b" and ".join((min(addresses), min(its_addresses))).decode("utf-8", "replace")
+                raise UnreadableInput(
+                    f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                    f"{cluster_id}, but have lines of the same time from two brokers ({of_two}). Name each broker's "
+                    "own files."
+                )
+
+
+def _found(log: RequestLog) -> list[str]:
+    """Return files of this machine by pattern, without links that lead nowhere; a URI names one file."""
+    found = [
+        path
+        for pattern in log.paths
+        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    ]
+    if not found:
+        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+    return sorted(set(found))
+
+
+def _whose(log: BrokerLog | Part) -> str:
+    return f"{log.cluster_id}/{log.broker_id}"
+
+
+def _in_form(whose: str, where: str, form: Form) -> str:
+    return (
+        f"The request log of {whose} (cluster/broker) at {where} is in the form of {form.what}: no line of it can be "
+        f"read, and nothing was taken in. {form.remedy}"
+    )
+
+
+def _lost(part: Part, why: str) -> pa.RecordBatch:
+    lost = Damaged(part.start, f"{part.end - part.start:,} bytes {LOST}: {why}", "", "")
+    row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
+    return pa.RecordBatch.from_pylist([row], schema=COUNTED)
+
+
+# -- polls and journals ------------------------------------------------------------------------------------------------
+
+
+class Polls(Source):
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
+    the lake."""
+
+    name, table = "polls", "snapshot"
+    beginning: ClassVar[Offset] = {"files": []}
+
+    @property
+    def _folder(self) -> str:
+        return f"{self._settings.lake}/{POLLS}"
+
+    def newest(self, start: Offset) -> Offset:
+        """Return the offset behind the files that are there."""
+        names = [Path(path).name for path in delivered(borrowed(self._lent), self._folder)]
+        new = [name for name in names if name not in start["files"]]
+        return {"files": new} if new else start
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, bytes]]:
+        """Return the files, and how they are reached."""
+        return [] if start == end else [(name, self._lent) for name in end["files"]]
+
+    def most_rows(self, start: Offset, end: Offset) -> int | None:
+        """Return the rows that there would be if the files of this machine were packed better than any is."""
+        paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
+        if len(paths) < len(end["files"]):
+            return None
+        with suppress(OSError):
+            return sum(path.stat().st_size for path in paths) // LEAST_PACKED_ROW
+        return None
+
+    def read(self, part: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
+        """Yield the polls of a file."""
+        name, lent = part
+        return read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
+
+    def committed(self, offset: Offset) -> None:
+        """Delete the files."""
+        files = borrowed(self._lent)
+        for path in delivered(files, self._folder):
+            if Path(path).name in offset["files"]:
+                delete(files, path)
+
+
+class Journals(Source):
+    """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
+    when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
+
+    name, table = "journals", "journal"
+    beginning: ClassVar[Offset] = {"at": 0, "seen": {}}
+
+    @property
+    def _folder(self) -> str:
+        return f"{self._settings.lake}/{JOURNAL}"
+
+    def newest(self, start: Offset) -> Offset:
+        """Return the present state of the journals."""
+        named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
+        now = {str(path): journal_stats(path) for path in named} | journal_tags(borrowed(self._lent), self._folder)
+        if all(start["seen"].get(path) == stats for path, stats in now.items()):
+            return start
+        return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, bytes]]:
+        """Return the journals that changed, when that was seen, and how they are reached."""
+        changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
+        return [(path, end["at"], self._lent) for path in changed]
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the changes that there would be if all were short."""
+        changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
+        return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
+
+    def read(self, part: tuple[str, int, bytes]) -> Iterator[pa.RecordBatch]:
+        """Yield the changes in a journal, and its unreadable lines."""
+        path, at, lent = part
+        with brought(borrowed(lent), path) as journal:
+            rows = read_journal(journal, at, path)
+        bad = rows["quarantined"]
+        self._judge("lines", len(bad) - bad.null_count, rows.num_rows, path)
+        yield from rows.to_batches()
+
+    def committed(self, offset: Offset) -> None:
+        """Delete what was delivered, and has not changed since."""
+        files = borrowed(self._lent)
+        for path, stats in journal_tags(files, self._folder).items():
+            if offset["seen"].get(path) == stats:
+                delete(files, path)
+
+
+SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
+"""By the name of their format, and of their stream."""
+
+
+def borrowed(lent: bytes) -> Filesystem:
+    """Return the files that another process has lent. lent: the content of its file of `Filesystem.lent`."""
+    if not lent:
+        return Filesystem()
+    from console.lake.s3 import S3Files
+
+    return S3Files.borrowed(lent)
+
+
+def sources_of(inputs: Inputs) -> list[str]:
+    """Return the names of the sources that inputs name, and of those that every lake has."""
+    return [name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given)]

@@ -1,0 +1,943 @@
+"""A lake's tables, read without Spark: the rows that hold through DuckDB, as values; the timeline of changes, drift and
+policy violations, quota usage, freshness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from console.lake import delta_log
+from console.lake.delta_log import DataFile, TableFiles, connected, duckdb
+from console.lake.entities import CLUSTER, FIRST_POLL, POLL_SOURCES, UNOBSERVED, acl_key
+from console.lake.files import Filesystem, LakeError
+from console.lake.lake import Lake
+from console.lake.schema import (
+    CHANGE_EVENT,
+    DRIFT,
+    HISTORY,
+    KRAFT_RECORD,
+    LOST,
+    POLICY_VIOLATION,
+    QUOTA_SUGGESTION,
+    QUOTA_USAGE,
+    REQUEST,
+    SNAPSHOT,
+    TABLES,
+    Table,
+)
+from console.model.foreign_json import json_of
+from console.model.numbers import EPOCH
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+# -- queries from fixed text and parameters: no text of a cluster becomes SQL ----------------------------------------
+
+_MICROSECOND = timedelta(microseconds=1)
+_EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) + timedelta(days=2) - EPOCH) // _MICROSECOND
+_LATEST = (datetime.max.replace(tzinfo=timezone.utc) - timedelta(days=2) - EPOCH) // _MICROSECOND
+"""Microseconds since 1970 that are a time in every zone."""
+
+
+class Where:
+    """Conditions that all have to hold, with their parameters."""
+
+    def __init__(self) -> None:
+        self._conditions: list[str] = []
+        self.parameters: list[Any] = []
+
+    def add(self, condition: str, *parameters: Any) -> Where:
+        """Add a condition; `?` in it is a parameter."""
+        self._conditions.append(condition)
+        self.parameters += parameters
+        return self
+
+    def equal(self, column: str, value: Any) -> Where:
+        """Require that the column has this value; None: any."""
+        return self if value is None else self.add(f"{column} = ?", value)
+
+    def between(self, column: str, since: datetime | None, until: datetime | None) -> Where:
+        """Require that the column's time is in [since, until)."""
+        if since is not None:
+            self.add(f"{column} >= ?", since)
+        if until is not None:
+            self.add(f"{column} < ?", until)
+        return self
+
+    def like(self, column: str, pattern: str | None) -> Where:
+        """Require that the column's text equals this text, or matches it if it has `*` or `?`."""
+        if pattern is None:
+            return self
+        return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
+
+    @property
+    def sql(self) -> str:
+        """A WHERE clause."""
+        return f"WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+
+
+def time(microseconds: int | None) -> datetime | None:
+    """Return a time that was selected as `epoch_us`: DuckDB's own timestamps need a package for time zones.
+
+    Args:
+        microseconds: since 1970; None stays None.
+
+    Returns:
+        In UTC.
+    """
+    return None if microseconds is None else known_time(microseconds)
+
+
+def known_time(microseconds: int) -> datetime:
+    """Return a time that was selected as `epoch_us`, of a column that is never empty. A damaged file may have one that
+    no calendar has."""
+    return EPOCH + min(max(microseconds, _EARLIEST), _LATEST) * _MICROSECOND
+
+
+# -- the rows of a table that hold ------------------------------------------------------------------------------------
+
+_FILES = "read_parquet(?, hive_partitioning = false)"
+"""The files of a table, as a parameter. The names of their folders hold nothing that is not in them."""
+_OF_HOURS = {"date_trunc('hour', minute)": "epoch_us(minute) // 3600000000"}
+"""What `Table.newest` has in Spark's words, in DuckDB's: its own works by the calendar of a time zone, slowly."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table. Rows that replace each other are in it together.
+
+    clusters: None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the table's first
+    column of times, [since, until), from hour to hour.
+    """
+
+    clusters: tuple[str, ...] | None = None
+    entities: tuple[tuple[str, str], ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @staticmethod
+    def of(cluster_id: str | None) -> Part:
+        """Return the part of a cluster; None: of all."""
+        return Part(None if cluster_id is None else (cluster_id,))
+
+    @property
+    def hours(self) -> tuple[datetime | None, datetime | None]:
+        """Whole hours around its times."""
+        first = None if self.since is None else _hour(self.since)
+        return first, None if self.until is None else _hour(self.until + _HOUR - _MICROSECOND)
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Return whether a file may have rows of it, by its partition and by what Delta's log has of its columns."""
+        since, until = self.hours
+        cluster, day = file.parts.get("in_cluster_id"), file.parts.get("in_day")
+        if cluster is not None and self.clusters is not None and cluster not in self.clusters:
+            return False
+        if day is not None and since is not None and day < f"{since:%Y-%m-%d}":
+            return False
+        if day is not None and until is not None and day > f"{until:%Y-%m-%d}":
+            return False
+        if (self.clusters is None or cluster is not None) and not self.entities:
+            return True
+        stats = json_of(file.stats or "{}", may_repeat=True)
+        least, most = stats.get("minValues", {}), stats.get("maxValues", {})
+
+        def has(column: str, value: str) -> bool:
+            return bool(least.get(column, value) <= value <= most.get(column, value))
+
+        if self.clusters is not None and not any(has("cluster_id", each) for each in self.clusters):
+            return False
+        return not self.entities or any(
+            has("entity_type", type_) and has("entity_key", key) for type_, key in self.entities
+        )
+
+    def where(self, table: Table) -> Where:
+        """Return the conditions that rows are in the part."""
+        where = Where()
+        if self.since is not None or self.until is not None:
+            where.between(time_column(table), *self.hours)
+        if self.clusters is not None:
+            one = len(self.clusters) == 1  # as Parquet's own statistics are asked
+            where.add(
+                "cluster_id = ?" if one else "list_contains(?, cluster_id)",
+                self.clusters[0] if one else [*self.clusters],
+            )
+        if self.entities:
+            either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in self.entities)
+            where.add(f"({either})", *(name for entity in self.entities for name in entity))
+        return where
+
+
+WHOLE = Part()
+"""All of a table."""
+
+
+class Rows(NamedTuple):
+    """Rows as a table of a query, with its parameters."""
+
+    sql: str
+    parameters: list[Any]
+
+
+def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
+    """Return the valid rows of these files: of those that are equal in `Table.newest` the ones made last, without those
+    which report that nothing is left.
+    """
+    where = part.where(table)
+    parameters = [list(files), *where.parameters]
+    if not table.newest:
+        return Rows(f"(SELECT * FROM {_FILES} {where.sql})", parameters)  # noqa: S608
+    equal = ", ".join(_OF_HOURS.get(each, each) for each in table.newest)
+    latest = f"SELECT * FROM {_FILES} {where.sql} QUALIFY made = max(made) OVER (PARTITION BY {equal})"  # noqa: S608
+    return Rows(f"(SELECT * FROM ({latest}) WHERE {table.there} IS NOT NULL)", parameters)  # noqa: S608
+
+
+def time_column(table: Table) -> str:
+    """Return the name of a table's first column of times."""
+    return next(column.name for column in table.columns if column.type == "timestamp")
+
+
+_HOUR = timedelta(hours=1)
+
+
+def _hour(at: datetime) -> datetime:
+    return EPOCH + (at - EPOCH) // _HOUR * _HOUR
+
+
+# -- opening a lake: each table is pinned to one version -------------------------------------------------------------
+
+
+MOST_ROWS = 250_000
+"""That a question may have for an answer: a small file can hold millions that are equal."""
+
+
+class Unreadable(LakeError):
+    """A file of the lake can't be read."""
+
+    def __init__(self, where: str, why: object) -> None:
+        first = str(why).splitlines()[0] if str(why) else type(why).__name__
+        super().__init__(
+            f"The lake at {where} can't be read: {first}. Maintenance may have deleted files of the version that was "
+            "open: open the lake again; if it stays so, a file is damaged: docs/lake.md says how it is made again."
+        )
+
+
+class Tables:
+    """The tables of a lake, each in the version that it had when it was first asked for. Runs one query at a time:
+    calls from other threads wait."""
+
+    def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
+        """Make one that reads nothing yet.
+
+        Args:
+            where: a path or a URI.
+            files: of a lake that is not on this machine.
+            former: of the same lake, whose knowledge is taken over, with its connection: closing one closes both.
+
+        Raises:
+            NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
+        """
+        self.where = where
+        self._pinned: dict[str, TableFiles] = {}
+        self._runs: dict[str, str | None] = {}
+        self._is_damaged = False
+        self._lock = RLock()
+        self._connection: DuckDBPyConnection | None = None
+        with self._reading():
+            self.lake = Lake.open(where, files)
+            if former is not None:
+                self._take_over(former)
+        self._connection = self._connection or connected()
+
+    def _take_over(self, former: Tables) -> None:
+        self._lock, self._connection = former._lock, former._connection
+        for name, known in tuple(former._pinned.items()):
+            if known.version < 0:
+                continue
+            found = delta_log.newer(self.lake.files, self.lake.folder(TABLES[name]), known)
+            self._pinned[name] = found
+            if found is known and name in former._runs:
+                self._runs[name] = former._runs[name]
+
+    def close(self) -> None:
+        """Close the connection. DuckDB warns of connections that are never closed."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether what was asked for is the newest there is. Raises LakeError."""
+        with self._reading():
+            return not self._is_damaged and all(
+                delta_log.is_newest(self.lake.files, self.lake.folder(TABLES[name]), known.version)
+                for name, known in tuple(self._pinned.items())
+            )
+
+    def files(self, table: Table) -> TableFiles:
+        """Return the version of a table that is shown, and its files. It stays pinned until a file can't be read.
+
+        Raises:
+            LakeError: the table's log can't be read.
+        """
+        with self._lock, self._reading():
+            if table.name not in self._pinned:
+                self._pinned[table.name] = self.lake.table(table)
+            return self._pinned[table.name]
+
+    def run(self, table: Table) -> str | None:
+        """Return the id of the run that made the version of the table; None: its commits do not say."""
+        version = self.files(table).version
+        with self._lock, self._reading():
+            if table.name not in self._runs:
+                notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
+                self._runs[table.name] = next((str(note["run"]) for note in notes), None)
+            return self._runs[table.name]
+
+    def clusters(self, *tables: Table) -> list[str]:
+        """Return the ids of the clusters that these tables have rows of, sorted."""
+        found: set[str | None] = set()
+        for table in tables:
+            if "in_cluster_id" in table.partitions:
+                found |= {file.parts.get("in_cluster_id") for file in self.files(table).files.values()}
+            else:
+                found |= {cluster for (cluster,) in self.select("DISTINCT cluster_id", table)}
+        return sorted(filter(None, found))
+
+    def days(self, table: Table, part: Part = WHOLE) -> list[datetime | None]:
+        """Return the days of which a part may have rows, the latest first; None: the table is not partitioned by days.
+
+        Returns:
+            The beginning of each day in UTC; empty if there are no files.
+        """
+        found = {file.parts.get("in_day") for _, file in self._of(table, part)}
+        with self._logged(table):
+            days = (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each)
+            return [*sorted(days, reverse=True)] or [None] * bool(found)
+
+    def _of(self, table: Table, part: Part) -> list[tuple[str, DataFile]]:
+        with self._logged(table):
+            return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
+
+    def _logged(self, table: Table) -> AbstractContextManager[None]:
+        """Raise DamagedLake in the context for what Delta's log has of files: it may be anything."""
+        return delta_log.reading(self.lake.folder(table), delta_log.LOG)
+
+    def built(self, table: Table, part: Part = WHOLE) -> datetime | None:
+        """Return when the newest files of a part were written, in UTC; None: there are none."""
+        times = [file.written for _, file in self._of(table, part)]
+        return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
+
+    def rows(self, table: Table, part: Part = WHOLE) -> Rows | None:
+        """Return the valid rows of a part as a table of a query.
+
+        Returns:
+            SQL and its parameters; None where there are no files.
+
+        Raises:
+            Unreadable: a file can't be read.
+        """
+        folder = self.lake.folder(table)
+        paths = [f"{folder}/{path}" for path, _ in self._of(table, part)]
+        if not paths:
+            return None
+        with self._reading():
+            return holding(table, part, self.lake.files.here(paths))
+
+    def select(
+        self, columns: str, table: Table, part: Part = WHOLE, where: Where | None = None, rest: str = "", *more: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return columns of a part's valid rows.
+
+        Args:
+            columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
+            where: further conditions.
+            rest: of the query, after its conditions.
+            more: parameters in `rest`.
+
+        Returns:
+            A tuple for each row, at most `MOST_ROWS`; empty where the table has no files.
+
+        Raises:
+            Unreadable: a file is damaged or missing.
+            LakeError: there are more rows.
+        """
+        if (rows := self.rows(table, part)) is None:
+            return []
+        of = where or Where()
+        return self.ask(f"SELECT {columns} FROM {rows.sql} {of.sql} {rest}", [*rows.parameters, *of.parameters, *more])  # noqa: S608
+
+    def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return all rows of a query's result. One query runs at a time.
+
+        Raises:
+            Unreadable: a file is damaged or missing.
+            LakeError: there are more than `MOST_ROWS`.
+        """
+        with self._lock, self._reading():
+            if self._connection is None:
+                raise Unreadable(self.where, "it was closed")
+            found = self._connection.execute(sql, list(parameters)).fetchmany(MOST_ROWS + 1)
+        if len(found) > MOST_ROWS:
+            raise LakeError(
+                f"The lake at {self.where} has more than {MOST_ROWS:,} rows of this: ask for one cluster, or for less"
+            )
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise Unreadable in the context for what goes wrong with files. Versions that were pinned are opened again
+        the next time: their files may have been replaced and deleted.
+        """
+        try:
+            yield
+        except LakeError:
+            raise
+        except (OSError, UnicodeDecodeError, duckdb().Error) as error:
+            self._is_damaged = True
+            raise Unreadable(self.where, error) from error
+
+
+# -- rows as values. Times are UTC. Texts come from clusters: untrusted ------------------------------------------------
+
+
+class Change(NamedTuple):
+    """A value of an attribute, the one before, and who set it: a row of `history`, see there."""
+
+    cluster_id: str
+    entity_type: str
+    entity_key: str
+    attr: str
+    old_value: str | None
+    new_value: str | None
+    valid_from: datetime
+    valid_to: datetime | None
+    is_current: bool
+    is_deleted: bool
+    principal: str | None
+    attribution: str
+    source: str
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether it is a time in which the cluster was not polled, and no change."""
+        return self.entity_type == CLUSTER and self.attr == UNOBSERVED
+
+    @property
+    def is_first_poll(self) -> bool:
+        """Whether it stands for all values that the first poll of a cluster showed: `new_value` says how many."""
+        return self.entity_type == CLUSTER and self.attr == FIRST_POLL
+
+    def is_first_seen(self, first_poll: datetime | None) -> bool:
+        """Return whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
+        time.
+        """
+        is_new = self.old_value is None and not self.is_deleted and not self.is_gap
+        return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
+
+    @property
+    def place(self) -> tuple[timedelta, str, str, str, str]:
+        """Its place in a timeline, which is ordered from late to early, and by names at one time."""
+        return (EPOCH - self.valid_from, *self[:4])
+
+
+class Drifted(NamedTuple):
+    """A value that differs from its peers: a row of `drift`, see there."""
+
+    cluster_id: str
+    scope: str
+    entity_key: str
+    attr: str
+    majority_value: str | None
+    this_value: str | None
+    peers: int
+    differing: int
+    since: datetime | None
+    severity: str
+
+    @property
+    def entity(self) -> tuple[str, str]:
+        """Type and key of the entity that differs."""
+        type_, _, key = self.entity_key.partition(":")
+        return type_, key
+
+
+class Pair(NamedTuple):
+    """A user and a client id that share a quota; see `quota_usage`."""
+
+    scope_user: str | None
+    scope_client: str | None
+    quota_key: str
+
+
+class Usage(NamedTuple):
+    """The usage of a pair in a window, on the broker where it is highest: limits apply to each broker.
+
+    quota_value and level are of that broker's last minute, suggested_value and reason of all minutes under this limit
+    (`quota_suggestion`). rate_max, rate_avg: bytes/s or %.
+    throttle_ms: of all brokers. series: the highest rate over ten seconds in each minute, the highest of all brokers.
+    A rate that is unknown is None: without a lake only the quotas are known, broker_id is -1 then.
+    """
+
+    cluster_id: str
+    pair: Pair
+    broker_id: int
+    quota_value: float | None
+    level: int | None
+    rate_max: float | None
+    rate_avg: float | None
+    utilisation: float | None
+    throttle_ms: int
+    throttled_requests: int
+    headroom: float | None
+    suggested_value: float | None
+    reason: str
+    series: tuple[tuple[datetime, float], ...]
+
+
+class Minute(NamedTuple):
+    """A minute of a pair on a broker: a row of `quota_usage`, see there."""
+
+    minute: datetime
+    broker_id: int
+    quota_value: float | None
+    level: int | None
+    rate_avg: float
+    rate_max_10s: float
+    throttle_ms: int
+
+
+class ThrottledMinute(NamedTuple):
+    """A minute in which requests of a user and a client id were throttled. requests: at least so many, on all brokers;
+    utilisation: of the quota that is used most, None without one."""
+
+    scope_user: str | None
+    scope_client: str | None
+    minute: datetime
+    requests: int
+    utilisation: float | None
+
+
+class Violation(NamedTuple):
+    """A violation of a policy, now or before: a row of `policy_violation`, see there."""
+
+    cluster_id: str
+    policy_id: str
+    entity_key: str
+    attr: str
+    actual: str | None
+    expected: str
+    severity: str
+    first_seen: datetime
+    last_seen: datetime | None
+
+
+class Gap(NamedTuple):
+    """Time in which a cluster was not polled. until: empty while it lasts."""
+
+    since: datetime
+    until: datetime | None
+    cluster_id: str = ""
+
+
+class Freshness(NamedTuple):
+    """How fresh a table is for a cluster.
+
+    as_of: the newest observation that the table is made from; empty if there is none. built: when its files were
+    written. run: the one that wrote the table last; empty where that is not known.
+    """
+
+    table: Table
+    as_of: datetime | None
+    built: datetime | None
+    run: str | None
+
+
+# -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
+
+PAGE = 500
+_COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
+ is_current, is_deleted, principal, attribution, source"""
+
+_TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, principal)"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which changes. None and () do not filter.
+
+    entities: pairs of a type and a key; times in which the cluster was not polled are always included. since, until:
+    [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`; also
+    matches one of several possible authors. text: words that all occur in a row, in any case.
+    """
+
+    cluster_id: str | None = None
+    entities: tuple[tuple[str, str], ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str | None = None
+    principal: str | None = None
+    text: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it looks for something, and not for all that changed."""
+        return bool(self.entities or self.key or self.principal or self.text)
+
+
+def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
+    """Return an entity, with the ACLs on its name if its type can have any."""
+    if type_ not in ("topic", "group"):
+        return ((type_, key),)
+    return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
+
+
+def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
+    """Return the latest changes, the latest first.
+
+    Args:
+        folded: what the first poll of a cluster showed is one row (`Change.is_first_poll`).
+
+    Raises:
+        LakeError: as `Tables.select`, like all functions here that read tables.
+    """
+    polls = _folded_polls(tables, wanted) if folded else []
+    where = _changes_where(wanted)
+    if polls:
+        times = [poll.valid_from for poll in polls]
+        where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
+    order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
+    found = tables.select(_COLUMNS, HISTORY, _part(tables, wanted), where, order, limit)
+    return sorted([*map(_change, found), *polls], key=lambda change: change.place)[:limit]
+
+
+def _part(tables: Tables, wanted: Wanted) -> Part:
+    """Return the part of `history` that is read: of the entities, and of the clusters that gaps belong to."""
+    part = Part.of(wanted.cluster_id)
+    if not wanted.entities:
+        return part
+    clusters = tables.clusters(HISTORY) if wanted.cluster_id is None else [wanted.cluster_id]
+    return replace(part, entities=(*wanted.entities, *((CLUSTER, each) for each in clusters)))
+
+
+_FOLDED_FROM = 10
+"""Values that a first poll showed; fewer are shown as they are."""
+_WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted AND entity_type <> '{CLUSTER}'"
+"""What a first poll shows: `Change.is_first_seen`."""
+
+
+def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
+    """Return a row in place of all that the first poll of a cluster showed, where that is much."""
+    rows = tables.rows(HISTORY, Part.of(wanted.cluster_id))
+    if rows is None:
+        return []
+    where = _changes_where(wanted).add(f"{_WAS_THERE} AND valid_from = began", POLL_SOURCES)
+    sql = f"""WITH seen AS MATERIALIZED (SELECT * FROM {rows.sql} WHERE list_contains(?, source)
+  AND entity_type <> '{CLUSTER}'),
+ first AS (SELECT cluster_id, min(valid_from) AS began FROM seen GROUP BY cluster_id)
+ SELECT cluster_id, '{CLUSTER}', '', '{FIRST_POLL}', NULL,
+  format('{{:,}} values of {{:,}} entities', count(*), count(DISTINCT (entity_type, entity_key))),
+  epoch_us(began), NULL, true, false, NULL, 'none', '{POLL_SOURCES[0]}'
+ FROM seen JOIN first USING (cluster_id) {where.sql} GROUP BY cluster_id, began HAVING count(*) >= ?"""  # noqa: S608
+    found = tables.ask(sql, [*rows.parameters, POLL_SOURCES, *where.parameters, _FOLDED_FROM])
+    return list(map(_change, found))
+
+
+def _changes_where(wanted: Wanted) -> Where:
+    where = Where().equal("cluster_id", wanted.cluster_id).between("valid_from", wanted.since, wanted.until)
+    if wanted.entities:
+        either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in wanted.entities)
+        names = [name for entity in wanted.entities for name in entity]
+        where.add(f"({either} OR (entity_type = ? AND attr = ?))", *names, CLUSTER, UNOBSERVED)
+    where.like("attr", wanted.key)
+    if wanted.principal is not None:
+        name = wanted.principal
+        where.add("list_has_any(string_split(principal, ', '), ?)", [name, name if ":" in name else f"User:{name}"])
+    for word in wanted.text.split():
+        where.add(f"contains(lower({_TEXT}), lower(?))", word)
+    return where
+
+
+def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
+    """Return cluster id -> the time of its first poll in UTC, of those clusters that were polled."""
+    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
+    part = Part(tuple(clusters))
+    found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, part, where, "GROUP BY cluster_id")
+    return {cluster: known_time(at) for cluster, at in found}
+
+
+def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
+    """Return the times in which a cluster was not polled, the latest first.
+
+    Args:
+        cluster_id: None: of any cluster.
+        since: gaps that ended before it are left out.
+    """
+    where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
+    if since is not None:
+        where.add("(valid_to IS NULL OR valid_to > ?)", since)
+    columns, order = "cluster_id, epoch_us(valid_from), epoch_us(valid_to)", "ORDER BY valid_from DESC, cluster_id"
+    of = tables.clusters(HISTORY) if cluster_id is None else [cluster_id]
+    part = replace(Part.of(cluster_id), entities=tuple((CLUSTER, each) for each in of))
+    found = tables.select(columns, HISTORY, part, where, order) if of else []
+    return [Gap(known_time(begun), time(ended), of) for of, begun, ended in found]
+
+
+def _change(row: Sequence[Any]) -> Change:
+    """Return the change of a row with `_COLUMNS`."""
+    return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
+
+
+class Gone(NamedTuple):
+    """Lines of request logs that were gone before they were read. file: of a topic with the partition. at: the byte, or
+    the offset."""
+
+    cluster_id: str
+    file: str
+    at: int
+    what: str
+
+
+def gone_lines(tables: Tables) -> list[Gone]:
+    """Return what of request logs was lost before it was read, by cluster, file and place; at most MOST_ROWS."""
+    where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {LOST}: ")
+    columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
+    rest = f"ORDER BY 1, 2, 3 LIMIT {MOST_ROWS}"
+    return [Gone(*row) for row in tables.select(columns, REQUEST, WHOLE, where, rest)]
+
+
+# -- drift and policy violations -------------------------------------------------------------------------------------
+
+SCOPES = ("broker", "cluster", "baseline")
+_BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END"
+
+
+def drift(
+    tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
+) -> list[Drifted]:
+    """Return what differs from its peers, by severity.
+
+    Args:
+        cluster_id: None: all clusters.
+        scope: one of SCOPES; None: all.
+        key: an attribute, or a pattern with `*` and `?`.
+    """
+    where = Where().equal("scope", scope).like("attr", key)
+    columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
+ severity"""
+    order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id LIMIT {MOST_ROWS + 1}"
+    found = tables.select(columns, DRIFT, Part.of(cluster_id), where, order)
+    return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
+
+
+def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
+    """Return violations of policies, by severity; with those that ended."""
+    columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
+ epoch_us(last_seen)"""
+    order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
+    found = tables.select(columns, POLICY_VIOLATION, Part.of(cluster_id), None, order)
+    return [Violation(*(*row[:7], known_time(row[7]), time(row[8]))) for row in found]
+
+
+# -- quota usage by pair of user and client id -----------------------------------------------------------------------
+
+WINDOW = timedelta(days=1)
+MOST = 200
+_ONE_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What usage is selected. None does not filter. since, until: [since, until); without `since` the last WINDOW that
+    has usage. key: a quota's. principal: the user, with or without its `User:`."""
+
+    cluster_id: str
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str | None = None
+    principal: str | None = None
+
+
+_HOTTEST = """
+WITH used AS MATERIALIZED (SELECT * FROM {usage} {where}),
+hot AS (
+ SELECT *, row_number() OVER () AS place FROM (
+  SELECT scope_user, scope_client, quota_key, arg_max(broker_id, rate_max_10s) AS broker_id, max(rate_max_10s) AS most,
+   max(utilisation) AS utilisation, sum(throttle_ms) AS throttle_ms, sum(throttled_requests) AS throttled
+  FROM used GROUP BY ALL
+  ORDER BY utilisation DESC NULLS LAST, throttle_ms DESC, most DESC, quota_key, scope_user, scope_client LIMIT ?
+ )
+),
+of_hot AS (
+ SELECT used.*, place, hot.broker_id AS hottest FROM used JOIN hot
+  ON used.quota_key = hot.quota_key AND used.scope_user IS NOT DISTINCT FROM hot.scope_user
+  AND used.scope_client IS NOT DISTINCT FROM hot.scope_client
+),
+latest AS (
+ SELECT place, arg_max(struct_pack(quota := quota_value, level := level), minute) AS now, avg(rate_avg) AS mean,
+  min(headroom) AS headroom
+ FROM of_hot WHERE broker_id = hottest GROUP BY place
+),
+lines AS (
+ SELECT place, list(epoch_us(minute) ORDER BY minute) AS stamps, list(rate ORDER BY minute) AS rates
+ FROM (SELECT place, minute, max(rate_max_10s) AS rate FROM of_hot GROUP BY ALL) GROUP BY place
+)
+SELECT hot.scope_user, hot.scope_client, hot.quota_key, hot.broker_id, now.quota, now.level, most, mean, utilisation,
+ throttle_ms, throttled, headroom, suggested.suggested_value, coalesce(reason, 'nothing is known yet'), stamps,
+ rates
+FROM hot JOIN latest USING (place) JOIN lines USING (place) LEFT JOIN {suggestions} suggested
+ ON suggested.quota_key = hot.quota_key AND suggested.scope_user IS NOT DISTINCT FROM hot.scope_user
+ AND suggested.scope_client IS NOT DISTINCT FROM hot.scope_client
+ AND suggested.quota_value IS NOT DISTINCT FROM now.quota AND suggested.level IS NOT DISTINCT FROM now.level
+ORDER BY place
+"""
+
+
+_NONE = (
+    "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
+NULL reason LIMIT 0)"
+)
+"""Suggestions where there are none."""
+
+
+def _latest(tables: Tables, table: Table, clusters: Collection[str], where: Where | None = None) -> dict[str, datetime]:
+    """Return cluster -> the latest time in a table's first column of times. where: of which rows. Of a table that is
+    partitioned by days the newest ones are read, and more of them for clusters that are not in these.
+    """
+    found: dict[str, datetime] = {}
+    latest = f"cluster_id, epoch_us(max({time_column(table)}))"
+    missing, days, count = tuple(clusters), tables.days(table, Part(tuple(clusters))), 1
+    until = None
+    while days and missing:
+        since = days[:count][-1]
+        for cluster, at in tables.select(latest, table, Part(missing, (), since, until), where, "GROUP BY cluster_id"):
+            if at is not None:
+                found[cluster] = known_time(at)
+        missing = tuple(each for each in missing if each not in found)
+        days, count, until = days[count:], 2 * count, since
+    return found
+
+
+def settled(tables: Tables, window: Window) -> Window | None:
+    """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
+    minute of usage.
+    """
+    newest = _latest(tables, QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
+    if newest is None:
+        return None
+    until = window.until or newest + _ONE_MINUTE
+    return replace(window, since=window.since or until - WINDOW, until=until)
+
+
+def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
+    """Return the pairs that are nearest to their limits, or above; those without a limit come last, the busiest first.
+
+    Returns:
+        The usage of each pair in the window, on the broker where it is highest; rates in bytes per second, or in
+        percent of a request handler's time, as the quota's key says.
+    """
+    whole = settled(tables, window)
+    if whole is None or (usage := tables.rows(QUOTA_USAGE, _of_window(whole))) is None:
+        return []
+    suggestions = tables.rows(QUOTA_SUGGESTION, Part.of(whole.cluster_id)) or Rows(_NONE, [])
+    where = Where().between("minute", whole.since, whole.until).like("quota_key", whole.key)
+    if whole.principal is not None:
+        where.equal("scope_user", whole.principal.removeprefix("User:"))
+    sql = _HOTTEST.format(usage=usage.sql, where=where.sql, suggestions=suggestions.sql)
+    found = tables.ask(sql, [*usage.parameters, *where.parameters, limit, *suggestions.parameters])
+    return [_usage(whole.cluster_id, row) for row in found]
+
+
+def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
+    """Return the usage of a row of `_HOTTEST`."""
+    pair, rest, stamps, rates = Pair(*row[:3]), row[3:14], row[14], row[15]
+    series = tuple((known_time(at), rate) for at, rate in zip(stamps, rates, strict=True))
+    return Usage._make((cluster_id, pair, *rest, series))
+
+
+def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
+    """Return every minute of a pair in the window, by time, then by broker."""
+    whole = settled(tables, window)
+    if whole is None:
+        return []
+    where = Where().between("minute", whole.since, whole.until).equal("quota_key", pair.quota_key)
+    where.add("scope_user IS NOT DISTINCT FROM ?", pair.scope_user)
+    where.add("scope_client IS NOT DISTINCT FROM ?", pair.scope_client)
+    columns = "epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms"
+    found = tables.select(columns, QUOTA_USAGE, _of_window(whole), where, "ORDER BY minute, broker_id")
+    return [Minute(known_time(row[0]), *row[1:]) for row in found]
+
+
+def throttled_minutes(tables: Tables, cluster_id: str, since: datetime) -> list[ThrottledMinute]:
+    """Return the minutes since a time (UTC) in which requests were throttled, by time. Raises LakeError."""
+    where = Where().between("minute", since, None).add("throttled_requests > 0")
+    columns = "scope_user, scope_client, epoch_us(minute) AS stamp, sum(throttled_requests), max(utilisation)"
+    part = replace(Part.of(cluster_id), since=since)
+    found = tables.select(columns, QUOTA_USAGE, part, where, "GROUP BY ALL ORDER BY stamp")
+    return [ThrottledMinute(user, client, known_time(at), int(count), use) for user, client, at, count, use in found]
+
+
+def _of_window(window: Window) -> Part:
+    return replace(Part.of(window.cluster_id), since=window.since, until=window.until)
+
+
+# -- freshness -------------------------------------------------------------------------------------------------------
+
+SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
+
+
+class FleetFreshness(NamedTuple):
+    """How fresh a table is for many clusters: how many, the newest observation of all and of the one that has the
+    oldest, when it was built and by which run,
+    and those that are not polled now."""
+
+    clusters: int
+    as_of: datetime | None
+    oldest: datetime | None
+    oldest_cluster: str
+    built: datetime | None
+    run: str | None
+    unpolled: tuple[str, ...]
+
+
+def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
+    """Return how fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
+    clusters = tables.clusters(table)
+    seen = _observed(tables, table, clusters)
+    found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
+    oldest, of = found[0] if found else (None, "")
+    open_gaps = tuple(gap.cluster_id for gap in gaps(tables, None) if gap.until is None)
+    newest = found[-1][0] if found else None
+    return FleetFreshness(len(clusters), newest, oldest, of, tables.built(table), tables.run(table), open_gaps)
+
+
+def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
+    """Return how fresh each table is for a cluster: its newest observation, when it was built, and by which run."""
+    made = []
+    for table in of:
+        built = tables.built(table, Part.of(cluster_id))
+        as_of = _observed(tables, table, [cluster_id]).get(cluster_id)
+        if as_of is None and "in_cluster_id" not in table.partitions:
+            built = None  # what was written says nothing of this cluster
+        if as_of is not None and built is not None and table is not QUOTA_USAGE:
+            as_of = min(as_of, built)  # later observations are not in it
+        made.append(Freshness(table, as_of, built, None if built is None else tables.run(table)))
+    return made
+
+
+def _observed(tables: Tables, table: Table, clusters: Collection[str]) -> dict[str, datetime]:
+    """Return cluster -> the newest observation that a table may have of it: of usage its last minute, else a poll or a
+    record of the log; of those that have neither the last change that another source reports.
+    """
+    if table is QUOTA_USAGE:
+        return _latest(tables, QUOTA_USAGE, clusters)
+    found = _latest(tables, SNAPSHOT, clusters, Where().add("kind <> 'failed'"))
+    for cluster, at in _latest(tables, KRAFT_RECORD, clusters).items():
+        found[cluster] = max(at, found.get(cluster, EPOCH))
+    return _latest(tables, CHANGE_EVENT, set(clusters) - found.keys()) | found

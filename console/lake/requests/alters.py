@@ -1,0 +1,210 @@
+"""What a logged request changes: a `Change` for each thing that it names, for every API that changes a cluster's state.
+
+Fields are those of Kafka's message schemas, as its request log writes them (RequestConvertToJson). Requests of Kafka
+from 2.8 to 4.3 are read; fields that a version lacks are taken for empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from console.lake.entities import (
+    ACL_SET,
+    CONFIG_OPS,
+    CONFIG_TYPES,
+    MECHANISMS,
+    acl_of,
+    config_key,
+    named,
+    quota_key,
+    quota_value,
+    scram_value,
+)
+from console.lake.redact import HIDDEN, is_secret
+from console.model.numbers import commas
+
+Body = Mapping[str, Any]
+NO_ANSWER = -1
+"""The error code (UNKNOWN_SERVER_ERROR) of what the answer says nothing of."""
+_BROKER_ATTRS = (":endpoints", ":rack", ":fenced")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a request changes, spelled as `console.lake.entities` does. op: set, delete, append, subtract.
+    value: None of a deletion, and where it is secret. error_code: Kafka's; 0: done."""
+
+    entity_type: str
+    entity_key: str
+    attr: str
+    op: str
+    value: str | None
+    is_sensitive: bool
+    error_code: int
+
+
+def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
+    """Return all that a request changes, in its order; nothing of an API that changes nothing. api: Kafka's name."""
+    read = _READERS.get(api)
+    return () if read is None else tuple(read(request, response))
+
+
+def _error(answer: Body | None, response: Body) -> int:
+    """Return the error of a thing's own answer, else of the whole response."""
+    code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
+    # Kafka's codes have 16 bits.
+    return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
+
+
+def _asked(
+    request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
+) -> Iterator[tuple[Body, int]]:
+    """Yield each thing that is requested, with the error of its answer. keys: the fields by which both name it;
+    answer_keys: those of the answer, where it names it otherwise.
+    """
+    answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
+    for each in request.get(field) or ():
+        yield each, _error(answers.get(tuple(each[key] for key in keys)), response)
+
+
+def _of_config(entity_type: str, entity_key: str, name: str, op: str, value: str | None, error: int) -> Change:
+    secret = value == HIDDEN or is_secret(entity_type, name)
+    return Change(entity_type, entity_key, name, op, None if secret or op == "delete" else value, secret, error)
+
+
+def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, error: int) -> Change:
+    return Change(entity_type, key, attr, op, value, False, error)
+
+
+def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
+    """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, which only sets."""
+    for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
+        entity_type = named(CONFIG_TYPES, resource["resourceType"])
+        key = config_key(entity_type, resource["resourceName"])
+        for config in resource.get("configs") or ():
+            op = named(CONFIG_OPS, config.get("configOperation", 0))
+            yield _of_config(entity_type, key, config["name"], op, config.get("value"), error)
+
+
+def _alter_quotas(request: Body, response: Body) -> Iterator[Change]:
+    answers = {_entity(each): each for each in response.get("entries") or ()}
+    for entry in request.get("entries") or ():
+        key = _entity(entry)
+        error = _error(answers.get(key), response)
+        for op in entry.get("ops") or ():
+            remove = op.get("remove", False)
+            value = None if remove else quota_value(float(op["value"]))
+            yield _plain("quota", key, op["key"], "delete" if remove else "set", value, error)
+
+
+def _entity(entry: Body) -> str:
+    return quota_key({part["entityType"]: part.get("entityName") for part in entry.get("entity") or ()})
+
+
+def _create_acls(request: Body, response: Body) -> Iterator[Change]:
+    results: Sequence[Body] = response.get("results") or ()
+    for place, acl in enumerate(request.get("creations") or ()):
+        error = _error(results[place] if place < len(results) else None, response)
+        yield _acl(acl, "set", acl.get("resourcePatternType", 3), error)
+
+
+def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
+    """Yield the ACLs that are gone, from the response: the request has only filters."""
+    for result in response.get("filterResults") or ():
+        for acl in result.get("matchingAcls") or ():
+            yield _acl(acl, "delete", acl.get("patternType", 3), _error(acl, result))
+
+
+def _acl(acl: Body, op: str, pattern_type: int, error: int) -> Change:
+    key, attr = acl_of({**acl, "patternType": pattern_type})
+    return _plain("acl", key, attr, op, ACL_SET if op == "set" else None, error)
+
+
+def _create_topics(request: Body, response: Body) -> Iterator[Change]:
+    for topic, error in _asked(request, "topics", response, "topics", "name"):
+        name, assigned = topic["name"], topic.get("assignments") or ()
+        partitions = len(assigned) or topic["numPartitions"]
+        replicas = len(assigned[0]["brokerIds"]) if assigned else topic["replicationFactor"]
+        yield _plain("topic", name, ":partitions", "set", str(partitions), error)
+        yield _plain("topic", name, ":replication", "set", str(replicas), error)
+        for config in topic.get("configs") or ():
+            yield _of_config("topic", name, config["name"], "set", config.get("value"), error)
+
+
+def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
+    """Yield topics deleted by name (to version 5) or by name or id; of an id that exists the response has the name."""
+    answers: Sequence[Body] = response.get("responses") or ()
+    asked = request.get("topicNames") or request.get("topics") or ()
+    if not answers:
+        answers = [{"name": each} if isinstance(each, str) else each for each in asked]
+    for answer in answers:
+        key = answer.get("name") or answer.get("topicId")
+        if key:
+            yield _plain("topic", key, ":topic_id", "delete", None, _error(answer, response))
+
+
+def _create_partitions(request: Body, response: Body) -> Iterator[Change]:
+    for topic, error in _asked(request, "topics", response, "results", "name"):
+        yield _plain("topic", topic["name"], ":partitions", "set", str(topic["count"]), error)
+
+
+def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
+    """Yield the changes of credentials, of which only the iterations may be kept: never salt and saltedPassword."""
+    for field, op in (("deletions", "delete"), ("upsertions", "set")):
+        for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
+            value = scram_value(each["iterations"]) if op == "set" else None
+            yield _plain("scram", each["name"], named(MECHANISMS, each["mechanism"]), op, value, error)
+
+
+def _reassign(request: Body, response: Body) -> Iterator[Change]:
+    """Yield a partition's wanted replicas, as `:reassignment/0`; taken back where there are none."""
+    failed = int(response.get("errorCode", 0))
+    answers = {
+        (topic.get("name"), partition.get("partitionIndex")): partition
+        for topic in response.get("responses") or ()
+        for partition in topic.get("partitions") or ()
+    }
+    for topic in request.get("topics") or ():
+        for partition in topic.get("partitions") or ():
+            index, replicas = partition["partitionIndex"], partition.get("replicas")
+            error = failed or _error(answers.get((topic["name"], index)), response)
+            value = None if replicas is None else commas(replicas)
+            op = "delete" if replicas is None else "set"
+            yield _plain("topic", topic["name"], f":reassignment/{index}", op, value, error)
+
+
+def _update_features(request: Body, response: Body) -> Iterator[Change]:
+    """Yield the changes of features. From version 2 on there is one answer for all. Level 0 takes a feature away."""
+    failed = int(response.get("errorCode", 0))
+    for each, error in _asked(request, "featureUpdates", response, "results", "feature"):
+        level = each["maxVersionLevel"]
+        op, value = ("set", str(level)) if level > 0 else ("delete", None)
+        yield _plain("feature", each["feature"], ":level", op, value, failed or error)
+
+
+def _unregister_broker(request: Body, response: Body) -> Iterator[Change]:
+    for attr in _BROKER_ATTRS:
+        yield _plain("broker", str(request["brokerId"]), attr, "delete", None, _error(None, response))
+
+
+_READERS: Mapping[str, Callable[[Body, Body], Iterator[Change]]] = MappingProxyType(
+    {
+        "CREATE_TOPICS": _create_topics,
+        "DELETE_TOPICS": _delete_topics,
+        "CREATE_ACLS": _create_acls,
+        "DELETE_ACLS": _delete_acls,
+        "ALTER_CONFIGS": _alter_configs,
+        "CREATE_PARTITIONS": _create_partitions,
+        "INCREMENTAL_ALTER_CONFIGS": _alter_configs,
+        "ALTER_PARTITION_REASSIGNMENTS": _reassign,
+        "ALTER_CLIENT_QUOTAS": _alter_quotas,
+        "ALTER_USER_SCRAM_CREDENTIALS": _alter_scram,
+        "UPDATE_FEATURES": _update_features,
+        "UNREGISTER_BROKER": _unregister_broker,
+    }
+)
+ALTER_APIS = frozenset(_READERS)
+"""Kafka's names of these APIs (ApiKeys)."""

@@ -1,0 +1,282 @@
+"""Request lines added up by the second in one pass, which finds the changes and the damaged lines, too.
+
+What is held at once is what lines of `CHUNK_BYTES` may be made into; more of them is more rows for the same second.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from console.lake.redact import Damaged
+from console.lake.requests.alters import ALTER_APIS
+from console.lake.requests.lines import (
+    BEHIND,
+    INT_MAX,
+    NO_FIGURE,
+    NOT_USUAL,
+    OWN_ERRORS,
+    TOO_DEEP,
+    Line,
+    Logged,
+    Request,
+    Response,
+    altered,
+    decode,
+    has_error,
+    head_of,
+    is_clients,
+    one_line,
+)
+from console.lake.schema import ALTER_REQUEST, QUARANTINE, REQUEST, REQUEST_1S, Table, arrow_schema
+from console.model.foreign_json import DEEPEST, deeper_than
+
+CHUNK_BYTES = 64 << 20
+CHUNK_ALTERS = 10_000
+SOURCE = "request_log"
+_BITS = INT_MAX.bit_length()
+_MOST_MS = float(INT_MAX)
+"""A float is compared with another many times faster than with an int."""
+_KINDS: Mapping[str, Table] = {column.name: column.of for column in REQUEST.columns if column.of is not None}
+
+
+def _fields(table: Table) -> list[pa.Field]:
+    return list(arrow_schema(table))
+
+
+COUNTED: pa.Schema = arrow_schema(REQUEST)
+"""One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. Or none: such a row has how many
+lines were read, and how many of them are damaged; elsewhere these are 0."""
+
+
+class Whose(NamedTuple):
+    """What lines do not say. file: its name without its folder; fold_at: see `to_utc`."""
+
+    cluster_id: str
+    broker_id: int
+    file: str
+    zone: str = "UTC"
+    fold_at: int | None = None
+
+
+_Key = tuple[str, str, str]
+_Sums = dict[_Key, list[Any]]
+
+
+class _Chunk:
+    """What came of some lines. seconds: by the clock's second (in UTC where the lines have a zone), and whether it is
+    the second pass of an hour that clocks show twice; with each a byte that is in it."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.seconds: dict[tuple[datetime, bool], tuple[int, _Sums]] = {}
+        self.alters: list[Line] = []
+        self.damaged: list[Damaged] = []
+
+
+def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """Yield `COUNTED` of blocks of whole lines with their positions. The last batch always comes, if only with the
+    counts.
+    """
+    chunk = _Chunk()
+    size = 0
+    for start, text in blocks:
+        _add(chunk, start, text, whose.fold_at)
+        size += len(text)
+        if size >= CHUNK_BYTES or len(chunk.alters) >= CHUNK_ALTERS:
+            yield from _batches(whose, chunk)
+            chunk, size = _Chunk(), 0
+    yield from _batches(whose, chunk)
+
+
+def _requests(chunk: _Chunk, start: int, text: bytes) -> Iterator[tuple[int, datetime, int, bytes, Logged]]:
+    """Yield the requests of a block as `Line` has them, without making one of each; what is damaged is added to the
+    chunk.
+    """
+    find, startswith, endswith = text.find, text.startswith, text.endswith
+    is_ascii = text.isascii()
+    head, at, skipped, cut = b"\n", None, 0, len(BEHIND)
+    begin, size = 0, len(text)
+    # Cut a line at a time: all lines of a block at once are memory that no cache holds.
+    while begin < size:
+        place, end = start + begin, find(b"\n", begin)
+        if end < 0:
+            end = size
+        # Lines of one millisecond begin alike.
+        if not startswith(head, begin):
+            head, at = head_of(text, begin, end)
+            skipped = len(head)
+        line, begin = begin, end + 1
+        if at is not None and endswith(BEHIND, line + skipped, end):
+            json = text[line + skipped : end - cut]
+            try:
+                is_ascii or json.decode()  # what is skipped in decoding is not looked at
+                yield place, *at, json, decode(json)
+                continue
+            except (*NOT_USUAL, UnicodeDecodeError):
+                pass
+        other = one_line(place, text[line:end])
+        if isinstance(other, Line):
+            yield other
+        elif other is not None:
+            chunk.damaged.append(other)
+
+
+def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
+    """Add up the lines of a block, in one loop: calls for each line would take longer than what they do."""
+    fold = sys.maxsize if fold_at is None else fold_at
+    current: datetime | None = None
+    is_later = False
+    sums: _Sums = {}
+    for place, second, millis, json, request in _requests(chunk, start, text):
+        header = request.request_header
+        api = header.request_api_key_name
+        if api in ALTER_APIS:
+            if deeper_than(json, DEEPEST):  # what reads changes does not read it
+                chunk.damaged.append(Damaged.of(place, json, TOO_DEEP))
+                continue
+            chunk.alters.append(Line(place, second, millis, json, request))
+        chunk.lines += 1
+        if not is_clients(request):
+            continue
+        came = went = 0
+        failed = False
+        asked, answer = request.request, request.response
+        if type(asked) is Request and asked.topic_data:
+            for topic in asked.topic_data:
+                for partition in topic.partition_data or ():
+                    came += partition.records_size_in_bytes
+        if type(answer) is Response:
+            failed = answer.error_code != 0
+            for each in answer.responses or ():
+                for partition in each.partitions or each.partition_responses or ():
+                    went += partition.records_size_in_bytes
+                    if partition.error_code:
+                        failed = True
+        if api not in OWN_ERRORS:
+            failed = has_error(json)
+        local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
+        # Of both that are of 32 bits and not negative, nothing is left behind these bits.
+        if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
+            chunk.lines -= 1
+            chunk.damaged.append(Damaged.of(place, json, NO_FIGURE))
+            continue
+        if second is not current or is_later is not (place >= fold):
+            current, is_later = second, place >= fold
+            _, sums = chunk.seconds.setdefault((second, is_later), (place, {}))
+        key = (request.principal, header.client_id or "", api)
+        found = sums.get(key)
+        if found is None:
+            sums[key] = [1, int(failed), came, went, local, throttled, throttled]
+            continue
+        found[0] += 1
+        found[4] += local
+        if came:
+            found[2] += came
+        if went:
+            found[3] += went
+        if failed:
+            found[1] += 1
+        if throttled:
+            found[5] += throttled
+            if throttled > found[6]:
+                found[6] = throttled
+
+
+def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
+    if chunk.seconds:
+        yield _batch("second", _seconds(whose, chunk))
+    if chunk.alters:
+        alters = _alters(whose, chunk.alters)
+        if alters:
+            yield _batch("alter", _columns(ALTER_REQUEST, alters))
+    if chunk.damaged:
+        yield _batch("quarantined", _columns(QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
+    bad = len(chunk.damaged)
+    counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
+    yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
+
+
+def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    rows = len(columns[0])
+    made = pa.StructArray.from_arrays(columns, fields=_fields(_KINDS[kind]))
+    none = pa.repeat(pa.scalar(0, pa.int64()), rows)
+    rest = [made if name == kind else pa.nulls(rows, COUNTED.field(name).type) for name in _KINDS]
+    return pa.RecordBatch.from_arrays([columns[0], none, none, *rest], schema=COUNTED)
+
+
+def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
+    return [pa.array([row[field.name] for row in rows], field.type) for field in _fields(table)]
+
+
+def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
+    return {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file, **damaged._asdict()}
+
+
+def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
+    """Return a row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
+    counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
+    return {**counts, "quarantined": _quarantined(whose, damaged)}
+
+
+def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
+    keys: list[_Key] = []
+    sums: list[list[Any]] = []
+    clocks: list[datetime] = []
+    places: list[int] = []
+    for (second, _), (place, of_second) in chunk.seconds.items():
+        keys += of_second
+        sums += of_second.values()
+        clocks += [second] * len(of_second)
+        places += [place] * len(of_second)
+    rows = len(keys)
+    utc = _in_utc(whose, clocks, places)
+    ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows), utc]
+    types = [field.type for field in _fields(REQUEST_1S)[len(ours) :]]
+    columns = [*zip(*keys, strict=True), *zip(*sums, strict=True)]
+    return [*ours, *(pa.array(column, type_) for column, type_ in zip(columns, types, strict=True))]
+
+
+def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
+    clocks = [line.second.replace(microsecond=line.millis * 1000) for line in lines]
+    ends = _in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
+    names = [field.name for field in _fields(ALTER_REQUEST)]
+    rows = []
+    for line, end in zip(lines, ends, strict=True):
+        for row in altered(line.json.decode(), end):
+            told = (whose.cluster_id, whose.broker_id, end, *map(_encodable, row), whose.file, line.byte_pos)
+            rows.append(dict(zip(names, told, strict=True)))
+    return rows
+
+
+def _encodable(value: Any) -> Any:
+    """Return a value that can be encoded: JSON may have lone surrogates, which no other encoding has."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
+    """Return moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at:
+    from this byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is
+    taken as if it had not yet been put forward.
+    """
+    utc = pa.timestamp("us", "UTC")
+    earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
+    if fold_at is None:
+        return earlier
+    later = pc.assume_timezone(at, zone, ambiguous="latest", nonexistent="earliest").cast(utc)
+    return pc.if_else(pc.greater_equal(places, fold_at), later, earlier)
+
+
+def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
+    """Return times in UTC, by the lines' own zones where they have one: these are more reliable than a configured
+    one.
+    """
+    shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
+    given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)
+    own = [each.tzinfo is not None for each in clocks]
+    return pc.if_else(pa.array(own), pc.assume_timezone(shown, "UTC"), given) if any(own) else given

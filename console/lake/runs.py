@@ -1,0 +1,418 @@
+"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, how far it
+is, and the record of what it did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+from console.lake import delta_log
+from console.lake.files import LakeError, iso_now
+from console.lake.inputs import Inputs, Topic, UnreadableInput
+from console.lake.lake import Lake
+from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
+from console.lake.policy_files import (
+    BASELINE_FILE,
+    POLICIES_FILE,
+    Rules,
+    default_policies,
+    read_baseline,
+    read_policies,
+)
+from console.lake.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES, Table
+from console.lake.spark import interrupted
+from console.model.foreign_json import json_of
+from console.model.yaml_places import FileProblem
+
+GOLD = "gold"
+"""The stream from bronze."""
+
+
+@dataclass
+class Report:
+    """What a run did, as it is kept in the lake.
+
+    rows: written, by table. taken: lines or rows read, by source, good and bad. lag_ms: from the newest event that was
+    written to the end. lost: offsets that were deleted before they were read, by topic and partition. notes: what the
+    operator should know.
+    """
+
+    run_id: str
+    job: str
+    started: str
+    ended: str = ""
+    status: str = "running"
+    rows: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    lag_ms: int | None = None
+    message: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+# -- whether anything is new ------------------------------------------------------------------------------------------
+
+
+def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
+    """Return the last batch of a stream that was planned, and the last that was ended; None: there is none."""
+    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
+    planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
+    return planned, ended
+
+
+def committed(lake: Lake, stream: str) -> list[Offset] | None:
+    """Return how far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was
+    not ended.
+    """
+    planned, ended = batches(lake, stream)
+    return None if planned is None or planned != ended else offsets(lake, stream, planned)
+
+
+def begun(lake: Lake, stream: str) -> int | None:
+    """Return the batch of a stream that was begun and not ended; None: there is none."""
+    planned, ended = batches(lake, stream)
+    return None if planned == ended else planned
+
+
+def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
+    """Return where a batch of a stream ends, by source. Spark writes it before the batch is made."""
+    text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
+    return [json_of(line) if line != "-" else {} for line in text.splitlines()[2:]]
+
+
+def news(lake: Lake, settings: Settings) -> list[str]:
+    """Return the streams that have something to do. UnreadableInput, OSError: an input can't be read."""
+    found = []
+    for name, make in SOURCES.items():
+        source = make(settings)
+        at = committed(lake, name)
+        start = at[0] if at else source.initial()
+        if source.newest(start) != start or (at is None and has_checkpoint(lake, name)):
+            found.append(name)
+        else:
+            source.committed(start)
+    return [*found, GOLD] if found or is_behind(lake) else []
+
+
+def has_checkpoint(lake: Lake, stream: str) -> bool:
+    """Return whether a stream was ever begun."""
+    return batches(lake, stream)[0] is not None
+
+
+def is_behind(lake: Lake) -> bool:
+    """Return whether gold does not follow from all of bronze, and from the operator's files, as this kac makes it."""
+    versions = [lake.version(table) for table in BRONZE]
+    if max(versions) < 0:
+        return False
+    at = committed(lake, GOLD)
+    if at is None or len(at) != len(versions) or is_of_another(lake):
+        return True
+    read = (each.get("reservoirVersion", 0) for each in at)
+    is_read = all(of_stream > of_table for of_stream, of_table in zip(read, versions, strict=True))
+    return not is_read or unjudged(lake) is not None
+
+
+class Unjudged(NamedTuple):
+    """What of `history` is not judged yet. version: of that table. clusters: whose rows are new; None: any. rules: the
+    tables whose file of the operator differs."""
+
+    version: int
+    clusters: frozenset[str] | None
+    rules: tuple[str, ...]
+
+
+def unjudged(lake: Lake) -> Unjudged | None:
+    """Return what violations and drift do not follow from yet; None: nothing."""
+    version, note = lake.version(HISTORY), next(lake.notes(POLICY_VIOLATION), {})
+    judged, differ = int(note.get("history", -1)), rules_differ(lake)
+    if version <= judged and not differ:
+        return None
+    parts = delta_log.parts_since(lake.files, lake.folder(HISTORY), judged) if judged >= 0 else None
+    name = next(iter(HISTORY.partitions))
+    clusters = None if parts is None else frozenset(filter(None, (each.get(name) for each in parts)))
+    return Unjudged(version, None if POLICY_VIOLATION.name in differ else clusters, tuple(differ))
+
+
+def is_of_another(lake: Lake) -> bool:
+    """Return whether another version of kac made `history`."""
+    note = next(lake.notes(HISTORY), None)
+    return note is not None and note.get("kac") != kac_version()
+
+
+def is_undone(lake: Lake) -> bool:
+    """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
+    there.
+    """
+    notes = (note for note in lake.notes(REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
+    return bool(next(notes, {}).get("is_undone"))
+
+
+def rules_differ(lake: Lake) -> list[str]:
+    """Return the tables whose file of the operator has changed since they were made."""
+    now = digests(lake)
+    found = {table.name: next(lake.notes(table), {}).get("rules") for table in (DRIFT, POLICY_VIOLATION)}
+    return [name for name, digest in found.items() if digest is not None and digest != now[name]]
+
+
+def digests(lake: Lake) -> dict[str, str]:
+    """Return the digests of the operator's files, by the table that is made with each."""
+    files = {DRIFT.name: BASELINE_FILE, POLICY_VIOLATION.name: POLICIES_FILE}
+    return {table: hashlib.sha256(lake.own_file(name) or b"").hexdigest() for table, name in files.items()}
+
+
+def rules_of(lake: Lake) -> Rules:
+    """Return the rules of the operator's files. UnreadableInput: they are not what they should be."""
+
+    def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
+        own = lake.own_file(name)
+        try:
+            return otherwise if own is None else parse(own.decode("utf-8-sig"), lake.path(name))
+        except FileProblem as wrong:
+            raise UnreadableInput(str(wrong)) from wrong
+
+    policies = read(POLICIES_FILE, read_policies, None)
+    return Rules(
+        default_policies() if policies is None else policies, read(BASELINE_FILE, read_baseline, ()), digests(lake)
+    )
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is given. root: the lake as Spark names it. every: seconds between two batches of a stream.
+    keep_days: how long to keep what no history is made of; None: for ever. topics: of request logs. login: the
+    text of a login file of Java (JAAS) for them."""
+
+    lake: Lake
+    inputs: Inputs
+    max_bad_ratio: float = MAX_BAD_RATIO
+    every: float = 1.0
+    keep_days: float | None = None
+    topics: tuple[Topic, ...] = ()
+    login: str = field(default="", repr=False)
+
+    @property
+    def root(self) -> str:
+        """The lake as Spark names it."""
+        return re.sub(r"\As3://", "s3a://", self.lake.where)
+
+
+@contextmanager
+def settings_of(plan: Plan) -> Iterator[Settings]:
+    """Yield what sources are given, for a context in which keys are files of this user alone."""
+    lake = plan.lake
+    with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
+        key.write(lake.key())
+        key.flush()
+        yield Settings(lake.where, plan.inputs, key.name, plan.max_bad_ratio, begins(lake), store)
+
+
+def begins(lake: Lake) -> dict[str, Offset]:
+    """Return the offsets at which sources go on that have no checkpoint."""
+    return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
+
+
+def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
+    """Return the offset at which a source goes on that has lost its checkpoint: the end in bronze's commits. None:
+    it has one, with a batch that was ended; Spark asks where the first batch begins as long as that was not.
+    """
+    if batches(lake, stream)[1] is not None:
+        return None
+    notes = lake.notes(TABLES[table])
+    found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)
+    return found
+
+
+@contextmanager
+def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
+    """Keep what a run does in the lake, also where it fails. Yields what keeps it while it goes on."""
+    counted = {table: lake.version(table) for table in TABLES.values()}
+    lake.put_run(report.run_id, asdict(report))
+
+    def keep() -> None:
+        _count(lake, report, counted)
+        report.ended = iso_now()
+        lake.put_run(report.run_id, asdict(report))
+
+    try:
+        yield keep
+    except BaseException as wrong:
+        report.status, report.message = "failed", message_of(wrong) or type(wrong).__name__
+        raise
+    finally:
+        ended(report)
+        with suppress(OSError):
+            keep()
+
+
+def nothing_done() -> Report:
+    """Return the report of a run to which nothing was new."""
+    return ended(Report("", "update", iso_now()))
+
+
+def ended(report: Report) -> Report:
+    """Return the report, ended now."""
+    report.ended = iso_now()
+    report.status = "done" if report.status == "running" else report.status
+    return report
+
+
+def _count(lake: Lake, report: Report, counted: dict[Table, int]) -> None:
+    """Add what Delta's commits say that the run wrote. counted: up to which version that was done, of each table."""
+    for table, before in counted.items():
+        counted[table] = max(before, lake.version(table))
+        for note in lake.commits(table):
+            if note["version"] <= before:
+                break
+            if note["version"] > counted[table]:
+                continue
+            metrics = note.get("operationMetrics") or {}
+            rows, size = (int(metrics.get(name, 0)) for name in ("numOutputRows", "numOutputBytes"))
+            report.rows[table.name] = report.rows.get(table.name, 0) + rows
+            report.bytes += size
+
+
+class SparkFailed(Exception):
+    """An error of Spark's own, by its name; Spark's log says where."""
+
+
+_TOLD = re.compile(
+    r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|ChangedWhileReadError|BadLanding|LeaseLost|StoreError"
+    r"|LakeError): (.+)$",
+    re.MULTILINE,
+)
+"""How the last line of a traceback from a Python worker of Spark says what is wrong."""
+
+
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+
+
+def message_of(wrong: BaseException) -> str | None:
+    """Return the lake's own message of an error, where it was raised within Spark too; None: it is Spark's own
+    error.
+    """
+    text = str(wrong)
+    if isinstance(wrong, LakeError | SparkFailed):
+        return text
+    if found := _TOLD.findall(text):
+        return str(found[-1][1])
+    if (room := _NO_ROOM.search(text)) is None:
+        return None
+    return f"{room[0]}: the lake, or Spark's folder for temporary files, needs more room; then run this again"
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Raise what Spark raises as LakeError or SparkFailed: it asks Java for its words, which ends with the session."""
+    try:
+        yield
+    except Exception as wrong:
+        if interrupted(wrong):
+            raise KeyboardInterrupt from wrong
+        if type(wrong).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        if (said := message_of(wrong)) is not None:
+            raise LakeError(said) from wrong
+        condition = getattr(wrong, "getCondition", lambda: None)() or ""
+        raise SparkFailed(f"it failed in Spark: {type(wrong).__name__} {condition}".rstrip()) from wrong
+
+
+def kac_version() -> str:
+    """Return the version of kac; under `spark-submit`, where it is not installed, empty."""
+    try:
+        return version("kafka-admin-console")
+    except PackageNotFoundError:
+        return ""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the programs that a run is made with."""
+    found = {"kac": kac_version(), "python": platform.python_version()}
+    with suppress(PackageNotFoundError):
+        found["pyspark"] = version("pyspark")
+    return found
+
+
+# -- how far an application is -----------------------------------------------------------------------------------------
+
+SECONDS_BETWEEN = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is.
+
+    step: what it does now: a stream's name. number, steps: its place among the steps, from 1. done, total: tasks that
+    Spark has planned of what runs now (the total may grow); 0 and 0 before any is known. rows: that a source's step has
+    read, once it ended.
+    """
+
+    job: str
+    step: str
+    number: int
+    steps: int
+    done: int = 0
+    total: int = 0
+    rows: int | None = None
+    ended: bool = False
+
+
+Listener = Callable[[Progress], None]
+
+
+class Steps:
+    """The steps of one job, reported to a listener."""
+
+    def __init__(self, job: str, steps: int, listener: Listener) -> None:
+        self._listener = listener
+        self._at = Progress(job, "", 0, steps)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Callable[[int], None]]:
+        """Report one step while it runs, for the context; what is yielded is called with the rows that it read."""
+        self._at = at = replace(self._at, step=name, number=self._at.number + 1)
+        rows: list[int] = []
+        self._listener(at)
+        ended = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(at, ended), name="lake progress", daemon=True)
+        watch.start()
+        try:
+            yield rows.append
+        finally:
+            ended.set()
+            watch.join()
+        self._listener(replace(at, rows=sum(rows) if rows else None, ended=True))
+
+    def _watch(self, at: Progress, ended: threading.Event) -> None:
+        told = (0, 0)
+        while not ended.wait(SECONDS_BETWEEN):
+            if (now := _tasks()) != told:
+                told = now
+                self._listener(replace(at, done=now[0], total=now[1]))
+
+
+def _tasks() -> tuple[int, int]:
+    """Return, of the stages that run, the tasks that are done, and all."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    active: Any = getattr(context, "_active_spark_context", None)
+    # While it starts, and once it is stopped, it is there without its Java.
+    if getattr(active, "_jsc", None) is None:
+        return 0, 0
+    tracker = active.statusTracker()
+    found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    stages = [each for each in found if each is not None]
+    return sum(each.numCompletedTasks for each in stages), sum(each.numTasks for each in stages)

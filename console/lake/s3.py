@@ -1,0 +1,435 @@
+"""A lake in an S3 bucket, by obstore: any store with S3's API.
+
+An object is whole once it is answered for, so `create` and `replace` are one step each. Programs of this machine read
+copies: data files never change, so one is good for ever; those that were not read for a week go. Where Spark reaches
+the bucket by itself there are none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shlex
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.store import S3Store
+
+from console.lake.files import (
+    LARGEST_HOLDER,
+    Entry,
+    Filesystem,
+    Holder,
+    LakeBusy,
+    Lock,
+    StoreError,
+    holder_of,
+    is_dead,
+    iso_now,
+)
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config, S3Credential
+
+AT_ONCE = 8
+"""Files at a time."""
+_KEPT_SECONDS = 7 * 86_400
+_PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
+"""How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
+_TRIES_AGAIN = 2
+_LENT_SECONDS = 60.0
+"""Between two checks whether keys that were lent have to be renewed."""
+_OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
+"""S3A's providers of keys without and with a token, from its settings."""
+_OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
+"""The provider of AWS' own SDK that reads a file of profiles."""
+_PROFILE, _PROFILES = "default", "credentials"
+_KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
+_UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
+_REMEDIES = {
+    "NoSuchBucket": "there is no such bucket. Make it, or name another lake.",
+    "InvalidAccessKeyId": _UNKNOWN,
+    "XAdminUserNotFound": _UNKNOWN,
+    "SignatureDoesNotMatch": f"the secret of {{source}} is not that of its access key. {_KEYS}",
+    "ExpiredToken": "the credentials of {source} have expired. Get new ones.",
+    "InvalidToken": f"it does not accept the session token of {{source}}. {_KEYS}",
+    "RequestTimeTooSkewed": "this host's clock is wrong. Set it.",
+    "AccessDenied": "{source} may not do that. A lake needs s3:ListBucket on the bucket, and s3:GetObject, "
+    "s3:PutObject and s3:DeleteObject on its objects.",
+    "NotImplemented": "it has no conditional writes, which a lake needs. Take a store that honours If-None-Match.",
+}
+_OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
+_MOST_SAID = 4_000
+"""Characters of a store's answer that are looked at."""
+_NO_OBJECT = ("NoSuchKey", "NotFound", "")
+
+
+class S3Keys(NamedTuple):
+    """Credentials. source: where they come from, for an operator. ends: when they do."""
+
+    access_key: str
+    secret: str
+    token: str | None
+    source: str
+    ends: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"S3Keys(of {self.source})"
+
+
+class _Loan(msgspec.Struct, frozen=True):
+    """What another process needs to reach the same bucket: see `S3Files`."""
+
+    bucket: str
+    endpoint: str
+    region: str
+    keys: S3Keys | None
+    cache: str
+
+
+class _Lease(NamedTuple):
+    """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
+
+    text: bytes
+    tag: str
+    written: datetime
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who it names."""
+        return holder_of(self.text)
+
+
+def _profile_of(file: str) -> str:
+    """Return AWS' file of profiles with one whose keys a command gives (`credential_process`).
+
+    AWS' SDK runs it again before they end; the file of profiles it reads once. The command is the system's own,
+    whatever PATH has.
+    """
+    cat = shutil.which("cat", path=os.defpath) or "cat"
+    return f"[{_PROFILE}]\ncredential_process = {cat} {shlex.quote(file)}\n"
+
+
+def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
+    """Return keys in the form that AWS' SDK takes from a command."""
+    named = {
+        "Version": 1,
+        "AccessKeyId": keys.access_key,
+        "SecretAccessKey": keys.secret,
+        "SessionToken": keys.token,
+        "Expiration": ends.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return msgspec.json.encode({name: value for name, value in named.items() if value})
+
+
+class S3Files(Filesystem):
+    """Objects of a bucket by URI, `s3://` or `s3a://`.
+
+    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore looks for
+    them. cache: a folder for copies, for this user alone.
+    """
+
+    renewed_every, dead_after = 10.0, 60.0
+    """Seconds, of the lock."""
+
+    def __init__(self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path) -> None:
+        self._bucket, self._url, self._region, self._keys = bucket, endpoint, region, keys
+        self._endpoint = endpoint or "AWS"
+        # Not all stores have bulk deletion.
+        named = {"aws_region": region, "aws_endpoint_url": endpoint, "aws_disable_bulk_delete": "true"}
+        self._cache = cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
+        self._store = S3Store(
+            bucket,
+            config=cast("S3Config", {name: text for name, text in named.items() if text}),
+            client_options={"allow_http": True, "timeout": _WHOLE, "read_timeout": _PACKETS},
+            retry_config={"max_retries": _TRIES_AGAIN},
+            credential_provider=None if keys is None else self._credential,
+        )
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        """See Filesystem."""
+        if length == 0:
+            return b""
+        with self._explained("GET", path):
+            if length is None:
+                return bytes(obstore.get(self._store, _key(path)).bytes())
+            return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
+
+    def create(self, path: str, data: bytes, *, private: bool = False) -> None:
+        """See Filesystem. Whom the bucket lets read, reads it."""
+        del private
+        if not self._put_if(path, data, None):
+            raise FileExistsError(17, "there is such an object", path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """See Filesystem."""
+        self._put(path, data)
+
+    def entries(self, folder: str) -> list[Entry]:
+        """See Filesystem."""
+        with self._explained("GET", folder):
+            found = obstore.list_with_delimiter(self._store, _key(folder))
+        folders = found["common_prefixes"]
+        # Hadoop marks a folder by an object of its name.
+        objects = [each for each in found["objects"] if each["path"] not in (*folders, _key(folder))]
+        listed = [Entry(each.rpartition("/")[2], True, 0) for each in folders]
+        listed += [Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "") for each in objects]
+        return sorted(listed)
+
+    def remove(self, path: str) -> None:
+        """See Filesystem."""
+        with suppress(FileNotFoundError), self._explained("DELETE", path):
+            within = [each["path"] for page in obstore.list(self._store, _key(path)) for each in page]
+            obstore.delete(self._store, within or [_key(path)])
+
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """See Filesystem: copies."""
+        places = [self._cache / _key(path) for path in paths]
+        missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
+        if missing:
+            _forget_old(self._cache)
+            _each(self._copy, *zip(*missing, strict=True))
+        return [str(place) for place in places]
+
+    def spark_settings(self, *, is_local: bool) -> dict[str, str]:
+        """See Filesystem: those of Hadoop's S3A, for this bucket.
+
+        S3A keeps the keys of its settings for as long as a filesystem is open; where keys end, Java asks for the
+        next by the profile of `java_properties`. Workers of other machines do not have it.
+
+        Of one application at a time commits of Delta need nothing more: its own way to write to S3, which is for one
+        driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
+        """
+        keys = self._keys and self._keys()
+        provider = f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}" if keys else ""
+        if is_local and keys and keys.ends is not None:
+            provider, keys = _OF_FILE, None
+        named = {
+            "path.style.access": "true",  # as obstore does
+            "endpoint": self._url,
+            "endpoint.region": self._region,
+            "aws.credentials.provider": provider,
+            "access.key": keys and keys.access_key,
+            "secret.key": keys and keys.secret,
+            "session.token": keys and keys.token,
+        }
+        return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
+
+    def java_properties(self, lent: str) -> dict[str, str]:
+        """See Filesystem: where AWS' own SDK finds keys that end, and that it looks for them nowhere else."""
+        file = Path(lent).with_name(_PROFILES)
+        if not file.exists():
+            return {}
+        nowhere = str(file.with_name("none"))
+        return {"aws.sharedCredentialsFile": str(file), "aws.configFile": nowhere, "aws.profile": _PROFILE}
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """See Filesystem. Before keys end the file has the next; so has one beside it, for Java."""
+        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # of this user alone
+            file, ended = f"{folder}/store", threading.Event()
+
+            def write() -> None:
+                keys = None if self._keys is None else self._keys()
+                loan = _Loan(self._bucket, self._url, self._region, keys, str(self._cache.parent))
+                Filesystem().replace(file, msgspec.json.encode(loan))
+                if keys is not None and keys.ends is not None:
+                    Filesystem().replace(f"{folder}/keys.json", _answer_of(keys, keys.ends))
+                    Filesystem().replace(f"{folder}/{_PROFILES}", _profile_of(f"{folder}/keys.json").encode())
+
+            def renew() -> None:
+                while not ended.wait(_LENT_SECONDS):
+                    with suppress(StoreError):  # the next time; who needs them before says that they have expired
+                        write()
+
+            write()
+            renewal = threading.Thread(target=renew, daemon=True)
+            renewal.start()
+            try:
+                yield file
+            finally:
+                ended.set()
+                renewal.join()
+
+    @staticmethod
+    def borrowed(lent: bytes) -> S3Files:
+        """See `plans.borrowed`."""
+        loan = msgspec.json.decode(lent, type=_Loan)
+        keys = loan.keys
+        ask = None if keys is None else lambda: keys
+        return S3Files(loan.bucket, loan.endpoint, loan.region, ask, Path(loan.cache))
+
+    @contextmanager
+    def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
+        """See Filesystem: a lease, an object that is written on condition of what was there before, so that of two that
+        want it one is refused. StoreError.
+
+        Its holder writes it again every few seconds; one that was not written for longer, by the store's own clock, is
+        taken over. It does not stop who paused and goes on as if they held it: commits, conditional as well, do.
+        """
+        former, ended = self._take(path, holder), threading.Event()
+        renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
+        renewal.start()
+        try:
+            yield Lock(former, lambda: self._held(path, holder) is not None)
+        finally:
+            ended.set()
+            renewal.join()
+            with suppress(StoreError):  # then it ends by itself
+                if (lease := self._held(path, holder)) is not None:
+                    self._put_if(path, b"", lease.tag)
+
+    def _take(self, path: str, holder: Holder) -> Holder | None:
+        """Take the lease; returns the holder of the dead one that it replaces. LakeBusy, StoreError."""
+        there = self._find(path)
+        former = there and there.holder
+        if there is not None and there.text and not (former is not None and is_dead(former)):
+            age = self._clock(path) - there.written
+            if age.total_seconds() < self.dead_after:
+                raise LakeBusy(path, former)
+        # If it is ours then, the answer was lost.
+        if not self._put_if(path, holder.text, there and there.tag) and self._held(path, holder) is None:
+            other = self._find(path)
+            raise LakeBusy(path, other and other.holder)
+        if there is None and self._put_if(path, holder.text, None):
+            raise StoreError(
+                f"The store of {path} ignores If-None-Match: two runs could overwrite each other's commits. Take one "
+                "that honours conditional writes; nothing was written."
+            )
+        return former
+
+    def _renew(self, path: str, holder: Holder, ended: threading.Event) -> None:
+        """Write the lease again now and then, until it is lost or ended."""
+        while not ended.wait(self.renewed_every):
+            with suppress(StoreError):  # the next time, or never: then the commit finds it lost
+                if (lease := self._held(path, holder)) is None:
+                    return
+                self._put_if(path, replace(holder, renewed=iso_now()).text, lease.tag)
+
+    def _held(self, path: str, holder: Holder) -> _Lease | None:
+        """Return the lease, if it is that run's."""
+        there = self._find(path)
+        mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
+        return there if mine else None
+
+    def _find(self, path: str) -> _Lease | None:
+        with suppress(FileNotFoundError), self._explained("GET", path):
+            found = obstore.get(self._store, _key(path))
+            # What is too large to name one is not read: it is there, and it is not ours.
+            text = bytes(found.bytes()) if found.meta["size"] <= LARGEST_HOLDER else b"?"
+            return _Lease(text, found.meta["e_tag"] or "", found.meta["last_modified"])
+        return None
+
+    def _clock(self, path: str) -> datetime:
+        """Return the present time by the store's clock: the time of an object that is written now."""
+        self._put(f"{path}.clock", b"-")
+        found = self._find(f"{path}.clock")
+        return datetime.now(timezone.utc) if found is None else found.written
+
+    def _put(self, path: str, data: bytes | Path, mode: Any = "overwrite") -> None:
+        with self._explained("PUT", path):
+            obstore.put(self._store, _key(path), data, mode=mode, max_concurrency=1)
+
+    def _put_if(self, path: str, data: bytes, tag: str | None) -> bool:
+        """Write the object if it still has that tag (None: if there is none); returns whether it had. StoreError."""
+        with suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
+            self._put(path, data, "create" if tag is None else {"e_tag": tag})
+            return True
+        return False
+
+    def _copy(self, path: str, place: Path) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("xb") as file, self._explained("GET", path):
+                for part in obstore.get(self._store, _key(path)).stream():
+                    file.write(part)
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _credential(self) -> S3Credential:
+        assert self._keys is not None
+        keys = self._keys()
+        return {
+            "access_key_id": keys.access_key,
+            "secret_access_key": keys.secret,
+            "token": keys.token,
+            "expires_at": keys.ends,
+        }
+
+    @contextmanager
+    def _explained(self, method: str, path: str) -> Iterator[None]:
+        """Raise obstore's errors as StoreError in a line; FileNotFoundError: it is the object that does not exist. A
+        store's text is not trusted: only code and region are taken from it.
+        """
+        try:
+            yield
+        except (AlreadyExistsError, PreconditionError):
+            raise
+        except (BaseError, OSError) as wrong:
+            said = str(wrong)[-_MOST_SAID:]
+            code = _found(r"<Code>([A-Za-z.]{1,60})</Code>", said)
+            status = _found(r"status code: (\d{3})", said)
+            if isinstance(wrong, FileNotFoundError) and code in _NO_OBJECT:
+                raise FileNotFoundError(2, "there is no such object", path) from None
+            source = "this host" if self._keys is None else self._keys().source  # StoreError: there are none
+            if code in _OF_REGION or status == "301" or "Received redirect without LOCATION" in said:
+                region = _found(r"<Region>([a-z0-9-]{1,40})</Region>", said)
+                named = self._region or "was named"
+                why = f"the bucket is in another region than {named}. Set AWS_REGION{region and f'={region}'}."
+            elif code or status:
+                answered = f"it answered {status} {code}".rstrip()
+                why = _REMEDIES.get(code, f"{answered}. Look into the store's own log.").format(source=source)
+            else:
+                why = _found(r'(\w[^"\n]{1,200})"?,[\s)},]*\Z', said) or type(wrong).__name__  # the innermost error
+                raise StoreError(
+                    f"The lake's store at {self._endpoint} can't be reached: {why}. Check the network and "
+                    "AWS_ENDPOINT_URL."
+                ) from None
+            raise StoreError(f"{self._endpoint} refused {method} of {path}: {why}") from None
+
+
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    return match[1] if match else ""
+
+
+def _key(path: str) -> str:
+    return path.partition("://")[2].partition("/")[2].rstrip("/")
+
+
+def _used(place: Path) -> bool:
+    """Return whether it is there; it counts as read now."""
+    with suppress(FileNotFoundError):
+        os.utime(place)
+        return True
+    return False
+
+
+def _forget_old(cache: Path) -> None:
+    old = time.time() - _KEPT_SECONDS
+    for file in cache.rglob("*"):
+        with suppress(OSError):  # another process does the same
+            if file.is_file() and file.stat().st_mtime < old:
+                file.unlink()
+
+
+def _each(do: Callable[..., Any], *of: Iterable[Any]) -> None:
+    """Call a function for each, several at a time; the first error is raised."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(do, *of))

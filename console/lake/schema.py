@@ -1,0 +1,439 @@
+"""The tables of a lake as data: each column with its type, unit and meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LAYERS = {
+    "bronze": "What was read, row for row",
+    "silver": "The same in one format",
+    "gold": "What the console shows",
+    "part": "Rows within rows of bronze",
+}
+"""What is in the tables of each."""
+Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "struct"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, and `doc` says
+    what that means. of: the rows that are its values, of a struct."""
+
+    name: str
+    type: Type
+    doc: str
+    nullable: bool = False
+    of: Table | None = None
+
+    @property
+    def sql_type(self) -> str:
+        """The type in Spark's DDL."""
+        return self.type.upper() if self.of is None else f"STRUCT<{', '.join(self.of.fields(': '))}>"
+
+
+maybe = partial(Column, nullable=True)
+"""A column that may be empty."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    key: the columns that identify a row. partitions: those of its files, by name, each with the SQL that makes it of
+    columns; the columns are in the files too. newest: columns (or SQL of them) by which rows were written at once: of
+    rows that are equal in these only those with the highest `made` hold; (): all rows hold.
+    """
+
+    name: str
+    layer: str
+    doc: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    partitions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    newest: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order: every job that makes the table ends with a select of them."""
+        return tuple(column.name for column in self.columns)
+
+    def fields(self, between: str = " ") -> tuple[str, ...]:
+        """Return the columns with their types in Spark's words. Without NOT NULL: columns of Parquet are always
+        nullable.
+        """
+        return tuple(f"{column.name}{between}{column.sql_type}" for column in self.columns)
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark's DDL."""
+        return ", ".join(self.fields())
+
+    @property
+    def stored(self) -> str:
+        """The same of what is stored: with the partitions, and with `made` where rows are replaced by newer ones."""
+        partitions = [f"{name} STRING" for name in self.partitions]
+        return ", ".join((*self.fields(), *(["made BIGINT"] if self.newest else []), *partitions))
+
+    @property
+    def there(self) -> str:
+        """The column that is empty in rows which say that nothing is left of what they replace."""
+        return next(column.name for column in self.columns if column.name not in self.newest)
+
+
+def _table(layer: str, name: str, doc: str, *columns: Column, **more: Any) -> Table:
+    """Return a table. more: key, partitions, newest."""
+    return Table(name, layer, doc, columns, **more)
+
+
+_bronze, _silver, _gold, _part = (partial(_table, layer) for layer in LAYERS)
+
+# -- columns that many tables have ------------------------------------------------------------------------------------
+
+CLUSTER_ID = Column("cluster_id", "string", "The cluster's id, as its brokers report it.")
+ENTITY_TYPE = Column(
+    "entity_type",
+    "string",
+    "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, cluster.",
+)
+ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.lake.entities spells it.")
+ATTR = Column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
+
+
+def unless_several(of: Column) -> Column:
+    """Return the column for rows that may be about several entities or attributes."""
+    return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
+
+
+ENTITY = ("cluster_id", "entity_type", "entity_key")
+"""Columns that say what a row is about."""
+_THING = ("entity_type", "entity_key", "attr", "op", "value")
+"""Columns of the keys of changes."""
+
+CLUSTER_PART = {"in_cluster_id": "cluster_id"}
+"""A table whose files are apart by cluster."""
+
+
+def by_day(column: str) -> dict[str, str]:
+    """Return a partition by the day of a column of times."""
+    return {"in_day": f"date_format({column}, 'yyyy-MM-dd')"}
+
+
+SNAPSHOT = _bronze(
+    "snapshot",
+    "What polls of clusters read: all rows of a resource whenever it differs from the last poll, and for each poll "
+    "what was read, by which an unchanged resource differs from one that was not polled.",
+    CLUSTER_ID,
+    Column("observed_ts", "timestamp", "When the cluster answered."),
+    Column(
+        "kind",
+        "string",
+        "`state`: a resource's value; `absent`: it was deleted; `heartbeat`: these types were read; `failed`: they "
+        "were not, `value` has the error.",
+    ),
+    Column("entity_type", "string", "The entity's type; of a heartbeat all that were read, with commas."),
+    unless_several(ENTITY_KEY),
+    unless_several(ATTR),
+    maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
+    maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
+    Column("is_sensitive", "boolean", "Whether brokers hide the value."),
+    key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key", "attr"),
+    partitions=by_day("observed_ts"),
+)
+
+QUARANTINE = _part(
+    "quarantine",
+    "Unreadable data, without secrets: the column `quarantined` of bronze tables.",
+    maybe("cluster_id", "string", "The cluster of the file, as configured."),
+    Column("source", "string", "request_log, kraft_log, journal."),
+    Column("file", "string", "The file."),
+    Column("byte_pos", "bigint", "Its position in the uncompressed file."),
+    Column("reason", "string", "The error."),
+    Column("sha256", "string", "SHA-256 of its bytes, in hex."),
+    Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
+    key=("source", "file", "byte_pos", "sha256"),
+)
+LOST = "are lost"
+"""In the reason of each row that says what could not be read because it is gone: of files and of topics."""
+QUARANTINED = Column(
+    "quarantined", "struct", "What could not be read, in a row that has nothing else.", True, QUARANTINE
+)
+
+KRAFT_RECORD = _bronze(
+    "kraft_record",
+    "The records of the metadata log, of every type, without control records and aborted transactions.",
+    CLUSTER_ID,
+    Column("log_offset", "bigint", "The record's offset; in a snapshot, the offset that the snapshot ends at."),
+    Column("record_index", "int", "Its position in its snapshot; 0 for a record of the log itself."),
+    Column("in_snapshot", "boolean", "Whether it is in a snapshot: then it is a state and no change."),
+    Column("leader_epoch", "int", "The controller's epoch."),
+    Column("record_ts", "timestamp", "When the controller wrote it; all of a snapshot have one time."),
+    Column("record_type", "string", "Kafka's name: ConfigRecord, TopicRecord …"),
+    Column("api_key", "int", "The type's number."),
+    Column("version", "int", "The version of its schema."),
+    Column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
+    maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
+    Column("file", "string", "The name of its file, without the folder."),
+    maybe("entity_type", "string", "The type of the entity that it says something of. Empty: of none."),
+    maybe("entity_key", "string", "The entity's key, where the record has it."),
+    maybe("entity_id", "string", "The id by which the record names it: a topic's, an ACL's."),
+    QUARANTINED,
+    key=("cluster_id", "log_offset", "record_index", "in_snapshot"),
+    partitions={**CLUSTER_PART, **by_day("record_ts")},
+)
+RECORD_COLUMNS = KRAFT_RECORD.names[: KRAFT_RECORD.names.index("file") + 1]
+"""Of these a decoder knows the values."""
+
+JOURNAL = _bronze(
+    "journal",
+    "Changes made with kac, by edit, with their outcomes. The creation of a topic is a row for each attribute that it "
+    "sets (console.lake.entities).",
+    CLUSTER_ID,
+    Column("change_id", "bigint", "The change's number in its journal."),
+    Column("edit", "int", "The edit's position in its change."),
+    Column("host", "string", "The host of the journal."),
+    Column("intent_ts", "timestamp", "When the change was about to be sent."),
+    maybe("end_ts", "timestamp", "When the answer came. Empty: none came."),
+    Column("status", "string", "The outcome: applied, failed, unknown …"),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete, append, subtract."),
+    maybe("old_value", "string", "The value right before. Empty: not set, or hidden."),
+    maybe("old_source", "string", "Where that value was set."),
+    maybe("value", "string", "The new value. Empty: a deletion, or hidden."),
+    Column("is_sensitive", "boolean", "Whether a secret was set: then the value is empty."),
+    maybe("principal", "string", "The principal. Empty: only the brokers know it, as for a client certificate."),
+    Column("os_user", "string", "The user of the host, with the one who called sudo."),
+    maybe("client_host", "string", "The address that the user's SSH connection came from."),
+    Column("door", "string", "The front end: console, run, shell, configs …"),
+    maybe("reverts", "bigint", "The change that it reverts."),
+    maybe("error", "string", "The broker's error, if it failed."),
+    Column("read_ts", "timestamp", "When it was read: of rows with one key the last counts."),
+    QUARANTINED,
+    key=("cluster_id", "host", "intent_ts", "change_id", "edit", "attr"),
+)
+
+ALTER_REQUEST = _part(
+    "alter_request",
+    "Changes in request logs: a row for each thing that a request changes, on each broker that logged it.",
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged it."),
+    Column("end_ts", "timestamp", "The log line's time: when the answer was sent."),
+    Column("start_ts", "timestamp", "`end_ts` minus the total time: when the request arrived."),
+    Column("api", "string", "Kafka's name: INCREMENTAL_ALTER_CONFIGS, CREATE_ACLS …"),
+    Column("correlation_id", "bigint", "The client's number of the request; a forwarded copy has the same."),
+    maybe("client_id", "string", "The client's name of itself."),
+    maybe("client_host", "string", "The address that it came from. Empty for a copy, which a broker sends."),
+    Column("principal", "string", "The principal; of a forwarded copy that of the original."),
+    Column("is_forwarded", "boolean", "Whether it is the controller's copy of a forwarded request."),
+    Column("validate_only", "boolean", "Whether it only validated the change."),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete, append, subtract."),
+    maybe("value", "string", "The value. Empty: a deletion, or hidden."),
+    Column("is_sensitive", "boolean", "Whether the broker hid the value."),
+    Column("error_code", "int", "Kafka's error code for this thing; 0: no error."),
+    Column("file", "string", "The name of the log file, without its folder."),
+    Column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
+    key=("cluster_id", "broker_id", "end_ts", "correlation_id", *_THING, "byte_pos"),
+)
+
+REQUEST_1S = _part(
+    "request_1s",
+    "Requests by the second, without those of replicas and forwarded copies. Bytes are of record batches: headers and "
+    "whatever else a quota counts are not in the log.",
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged them."),
+    Column("second", "timestamp", "The second that they ended in."),
+    Column("principal", "string", "The principal, as `User:alice`."),
+    Column("client_id", "string", "The client's name of itself; may be empty text."),
+    Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
+    Column("requests", "bigint", "How many."),
+    Column("errors", "bigint", "How many of them have any error in the answer."),
+    Column("bytes_in", "bigint", "Bytes of records that were produced."),
+    Column("bytes_out", "bigint", "Bytes of records that were fetched."),
+    Column("local_ms", "double", "Milliseconds of the broker's own work."),
+    Column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
+    Column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
+    key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
+)
+
+REQUEST = _bronze(
+    "request",
+    "What request logs say, as it was read: the requests of a part of a log by the second, changes, and what is "
+    "unreadable. A second and its key may come several times: they add up.",
+    CLUSTER_ID,
+    Column("lines", "bigint", "Lines that were read, in one row of each part; else 0."),
+    Column("damaged", "bigint", "How many of them are unreadable."),
+    maybe("second", "struct", "Requests by the second: see `request_1s`.", of=REQUEST_1S),
+    maybe("alter", "struct", "A thing that a request changes: see `alter_request`.", of=ALTER_REQUEST),
+    QUARANTINED,
+    key=("cluster_id", "second", "alter", "quarantined"),
+    partitions={**CLUSTER_PART, **by_day("coalesce(second.second, alter.end_ts)")},
+)
+
+CHANGE_EVENT = _silver(
+    "change_event",
+    "Every change that some source reports, one row for each source.",
+    CLUSTER_ID,
+    Column("event_ts", "timestamp", "When; for a change between polls, the poll that first saw it."),
+    Column("ts_uncertainty_ms", "bigint", "Milliseconds that it may have been earlier; -1: any, before all polls."),
+    maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete; append and subtract if a request has them."),
+    maybe("value", "string", "The value after it. Empty: a deletion, or hidden."),
+    maybe("value_sha256", "string", "SHA-256 in hex of the value; of a hidden one its HMAC, if the log was read."),
+    Column("source", "string", "kraft_log, kraft_snapshot, snapshot, journal, request_log."),
+    maybe("principal", "string", "The author. Empty: the source does not have it."),
+    maybe("client_id", "string", "The client's name of itself."),
+    maybe("client_host", "string", "The address that it came from."),
+    Column(
+        "attribution",
+        "string",
+        "How `principal` is known: `request` (one request fits in time and content), `journal` (kac's own record), "
+        "`several` (more fit: all are listed, separated by `, `), `none`.",
+    ),
+    key=("cluster_id", "event_ts", "log_offset", "source", *_THING, "client_id"),
+    partitions=CLUSTER_PART,
+    newest=ENTITY,
+)
+
+HISTORY = _gold(
+    "history",
+    "Each value of each attribute of each entity, from when until when, and who set it. Time in which a cluster was "
+    "not polled is a row of the entity type `cluster` with the attribute `:unobserved`.",
+    CLUSTER_ID,
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    maybe("old_value", "string", "The value before. Empty: not set, or hidden."),
+    maybe("new_value", "string", "The value. Empty: deleted, or hidden."),
+    Column("valid_from", "timestamp", "Since when, at the latest: the first poll that shows it."),
+    maybe("valid_to", "timestamp", "Until when. Empty: it still holds."),
+    Column("is_current", "boolean", "Whether it is the latest known value."),
+    Column("is_deleted", "boolean", "Whether the value was deleted: an inherited value counts, or none."),
+    maybe("principal", "string", "The author. Empty: unknown. Several: all that fit, separated by `, `."),
+    Column("attribution", "string", "How the author is known: request, journal, several, none."),
+    Column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
+    key=("cluster_id", "entity_type", "entity_key", "attr", "valid_from"),
+    partitions=CLUSTER_PART,
+    newest=ENTITY,
+)
+
+DRIFT = _gold(
+    "drift",
+    "Values that differ from those of their peers now.",
+    CLUSTER_ID,
+    Column("scope", "string", "The peers: `broker` (of a cluster), `cluster` (of the lake), `baseline` (a file's)."),
+    Column("entity_key", "string", "What differs, its type before the colon: `broker:2`, `topic:orders` …"),
+    ATTR,
+    maybe("majority_value", "string", "The value of most, or of the baseline. Empty: not set."),
+    maybe("this_value", "string", "The value of this one. Empty: not set."),
+    Column("peers", "int", "How many were compared, including this one."),
+    Column("differing", "int", "How many of them have another value than the majority."),
+    maybe("since", "timestamp", "Since when it differs. Empty: since an unknown time."),
+    Column("severity", "string", "high, medium, low."),
+    key=("cluster_id", "scope", "entity_key", "attr"),
+)
+
+USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
+"""The quota keys whose usage request logs show."""
+
+QUOTA_USAGE = _gold(
+    "quota_usage",
+    "The usage of each pair of user and client id, with the quota that counts for it, by broker and minute: an "
+    "estimate from request logs.",
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker: quotas apply to each one."),
+    Column("minute", "timestamp", "The minute's beginning."),
+    maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
+    maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
+    Column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
+    maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: none."),
+    maybe("level", "int", "The level of the eight that counts, 1 the most specific (user, client). Empty: none."),
+    Column("rate_avg", "double", "The mean of the minute, in bytes/s or %."),
+    Column("rate_p95_10s", "double", "The 95th percentile of the rates over ten seconds that end in the minute."),
+    Column("rate_max_10s", "double", "The highest of them."),
+    maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
+    Column("throttle_ms", "bigint", "Milliseconds of throttling, of all clients together."),
+    Column("throttled_requests", "bigint", "Throttled requests, at least."),
+    maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
+    key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
+    partitions={**CLUSTER_PART, **by_day("minute")},
+    newest=("cluster_id", "date_trunc('hour', minute)"),
+)
+
+QUOTA_SUGGESTION = _gold(
+    "quota_suggestion",
+    "What all minutes of a pair of user and client id under one limit suggest.",
+    CLUSTER_ID,
+    Column("quota_key", "string", "As in `quota_usage`, like the next four."),
+    maybe("scope_user", "string", "The user. Empty: all."),
+    maybe("scope_client", "string", "The client id. Empty: all clients of the user."),
+    maybe("quota_value", "double", "The limit. Empty: none."),
+    maybe("level", "int", "The level that counts. Empty: none."),
+    maybe("suggested_value", "double", "A suggested limit, in bytes/s or %. Empty: keep the limit."),
+    Column("reason", "string", "The reason for the suggestion, or for none."),
+    key=("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level"),
+    partitions=CLUSTER_PART,
+    newest=("cluster_id",),
+)
+
+POLICY_VIOLATION = _gold(
+    "policy_violation",
+    "Violations of policies, now and before.",
+    CLUSTER_ID,
+    Column("policy_id", "string", "The policy's name in the file."),
+    Column("entity_key", "string", "The entity that violates it: `topic:orders`, its type before the colon."),
+    ATTR,
+    maybe("actual", "string", "The value. Empty: not set, or hidden."),
+    Column("expected", "string", "What the policy expects, as text."),
+    Column("severity", "string", "high, medium, low."),
+    Column("first_seen", "timestamp", "Since when."),
+    maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
+    key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
+    partitions=CLUSTER_PART,
+    newest=("cluster_id", "policy_id", "entity_key"),
+)
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        *(SNAPSHOT, KRAFT_RECORD, JOURNAL, REQUEST, CHANGE_EVENT),
+        *(HISTORY, DRIFT, QUOTA_USAGE, QUOTA_SUGGESTION, POLICY_VIOLATION),
+    )
+}
+"""All tables by name, ordered by layer."""
+PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, QUARANTINE)}
+"""Rows that are values of bronze tables' columns, by name."""
+BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
+    import pyarrow as pa  # readers may not have it
+
+    types: dict[Type, pa.DataType] = {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
+
+    def type_of(column: Column) -> pa.DataType:
+        return types[column.type] if column.of is None else pa.struct(list(arrow_schema(column.of)))
+
+    return pa.schema([pa.field(column.name, type_of(column)) for column in table.columns])

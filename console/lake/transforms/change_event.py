@@ -1,0 +1,416 @@
+"""`change_event`: every change that some source reports, those of the log and of polls with their authors. Pure; times
+are microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from console.lake.entities import acl_of
+from console.lake.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
+from console.lake.transforms.coverage import Polls
+from console.lake.transforms.kraft_changes import (
+    ACL_RECORDS,
+    OTHER_RECORDS,
+    SINCE_BEFORE,
+    TOPIC_RECORDS,
+    Entity,
+    Epochs,
+    Event,
+    Names,
+    Placed,
+    Record,
+    facts,
+    kraft_changes,
+    placed_facts,
+    sha256,
+)
+from console.lake.transforms.rows import Row, rows_of, table_of
+
+# -- polls: the differences between one and the next -----------------------------------------------------------------
+
+Seen = tuple[int, str | None, str | None]
+"""What a poll saw of an entity: time, attribute (None where the entity was deleted), and value."""
+
+
+def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: Sequence[int]) -> Iterator[Event]:
+    """Yield changes between polls, without their authors. beats: the times of the polls of that entity type, in order.
+
+    The rows of an entity replace its former rows. A change is as old as the poll that first saw it, and at most as old
+    as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
+    """
+    states: dict[int, dict[str, str | None]] = defaultdict(dict)
+    for ts, attr, value in seen:
+        state = states[ts]
+        if attr is not None:
+            state[attr] = value
+    last: dict[str, str | None] = {}
+    for ts, state in sorted(states.items()):
+        before = bisect_left(beats, ts)
+        since = ts // 1000 - beats[before - 1] // 1000 if before else SINCE_BEFORE
+        about = (cluster_id, ts, since, None, *entity)
+        for attr in last.keys() - state.keys():
+            yield Event(*about, attr, "delete", None, None, "snapshot")
+        for attr, value in state.items():
+            if attr not in last or last[attr] != value:
+                yield Event(*about, attr, "set", value, None if value is None else sha256(value), "snapshot")
+        last = state
+
+
+# -- requests and kac's journal: changes with their authors ----------------------------------------------------------
+
+
+TOLERANCE = 2_000_000
+"""How far the clocks of brokers and hosts may be apart, in microseconds."""
+
+
+class Author(NamedTuple):
+    """A change with its author. start, end: the time in which it was made. api: of a request; None: the journal has it.
+    is_copy: whether it is a forwarded request, of whose original a row exists too."""
+
+    attr: str
+    op: str
+    value: str | None
+    start: int
+    end: int
+    principal: str | None
+    client_id: str | None
+    client_host: str | None
+    api: str | None
+    is_copy: bool
+
+    @property
+    def by_journal(self) -> bool:
+        """Whether kac's journal reports it, and not a request log."""
+        return self.api is None
+
+
+def principals(names: Iterable[str | None]) -> list[str]:
+    """Return the principals among names, each once, in order; names without a type only where none has one."""
+    known = {name for name in names if name is not None}
+    return sorted({name for name in known if ":" in name} or known)
+
+
+_NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
+"""What kac's journal writes if the settings do not determine the principal."""
+_DEFAULT = "-1"
+"""What a topic's creation asks for to get the brokers' default: the value is unknown."""
+_NEVER = 1 << 62
+
+
+def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
+    """Yield the changes of requests. asked: of one entity; is_copy: those that were forwarded."""
+    alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
+    for each in asked:
+        alike[each.principal, each.attr, each.op, each.value, each.api].append(each)
+    for rows in alike.values():
+        rows.sort(key=lambda row: (row.start, row.end))
+        # An original began before the copy and ended no earlier than the copy began, or began while the copy lasted.
+        ends = list(accumulate((-_NEVER if row.is_copy else row.end for row in rows), max))
+        starts = list(accumulate((_NEVER if row.is_copy else row.start for row in reversed(rows)), min))[::-1]
+        for row, ended, begins in zip(rows, ends, starts, strict=True):
+            has_original = ended + TOLERANCE >= row.start or begins - TOLERANCE <= row.end
+            is_default = row.attr in (":partitions", ":replication") and row.value == _DEFAULT
+            yield row._replace(value=None if is_default else row.value, is_copy=row.is_copy and has_original)
+
+
+def author_of_journal(
+    attr: str,
+    op: str,
+    old: str | None,
+    value: str | None,
+    intent: int,
+    end: int | None,
+    name: str | None,
+    client_host: str | None,
+) -> Author:
+    """Return a change of the journal. `append` and `subtract` become the whole list if the journal has the former one;
+    the name is the principal as brokers write it, where the journal has only the login's.
+    """
+    if op in ("append", "subtract") and old is not None and value is not None:
+        op, value = "set", changed_list(old, op, value)
+    principal = name if name is None or ":" in name or name in _NAMELESS else f"User:{name}"
+    return Author(attr, op, value, intent, max(intent, end or intent), principal, None, client_host, None, False)
+
+
+def changed_list(base: str, op: str, items: str) -> str:
+    """Return a list's value after `append` or `subtract`. Brokers do not add an item again."""
+    had = [each for each in base.split(",") if each]
+    given = dict.fromkeys(items.split(","))
+    if op == "append":
+        return ",".join((*had, *(each for each in given if each not in had)))
+    return ",".join(dict.fromkeys(each for each in had if each not in given))
+
+
+def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -> Iterator[Event]:
+    """Yield the changes that authors report themselves, each once."""
+    for each in authors:
+        if each.is_copy:
+            continue
+        value = each.value
+        digest = sha256(value) if value is not None and each.op in ("set", "delete") else None
+        lasted = -((each.start - each.end) // 1000)
+        source, told_by = ("journal", "journal") if each.by_journal else ("request_log", "request")
+        yield Event(
+            *(cluster_id, each.end, lasted, None, *entity, each.attr, each.op, value, digest, source),
+            *(each.principal, each.client_id, each.client_host, told_by),
+        )
+
+
+# -- the author of a change: the requests and journal entries whose time covers it and whose content is the same -------
+
+# If exactly one author fits, it is named; if several do, all are named; never a guess. Those whose own time covers the
+# change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A
+# request that set a value again fits as well as the one that changed it, if both fit in time: then both are named.
+#
+# The same content is: a value that is set; for a hidden value, its name alone; for `append` a list that has all items,
+# for `subtract` one that has none of them. A topic's deletion deletes all its attributes, its creation also sets its
+# id, and ALTER_CONFIGS, which replaces everything, deletes the configs that it does not name. A journal that does not
+# know the principal (`certificate`) gives way to requests, which do.
+
+STEPS = (0, 25_000, 250_000)
+"""How far a change may be from its request, in microseconds: not at all; on one host, where a line is logged a little
+after the request's end and its start is computed from there; and in one data centre. Requests that are further off
+count only if none is as near."""
+_ALL = "*"
+_ALL_CONFIGS = "* configs"
+
+
+class _ByTime:
+    """What authors may have changed of one attribute, in the order of its beginning."""
+
+    def __init__(self, offered: Iterable[Author]) -> None:
+        self._offered = sorted(offered, key=lambda each: each.start)
+        self._starts = [each.start for each in self._offered]
+        self._longest = max(each.end - each.start for each in self._offered)
+
+    def within(self, since: int, until: int) -> Iterator[Author]:
+        """Yield what overlaps with that time."""
+        first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
+        return (each for each in self._offered[first:last] if each.end >= since)
+
+
+def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
+    """Yield the changes of the log and of polls with their authors; equal changes are one. All of one entity."""
+    offered: dict[str, list[Author]] = defaultdict(list)
+    distinct = dict.fromkeys(changes)
+    of_topic = any(change.entity_type == "topic" for change in distinct)
+    for author in authors:
+        for each in _covered(author, of_topic):
+            offered[each.attr].append(each)
+    by_attr = {attr: _ByTime(of_attr) for attr, of_attr in offered.items()}
+    for change in distinct:
+        found = set()
+        if by_attr and change.ts_uncertainty_ms >= 0:
+            since = change.event_ts - change.ts_uncertainty_ms * 1000
+            for attr in _sought(change, of_topic):
+                if attr in by_attr:
+                    for each in by_attr[attr].within(since - TOLERANCE, change.event_ts + TOLERANCE):
+                        if each.principal is not None and _same_content(each, change):
+                            off = max(each.start - change.event_ts, since - each.end, 0)
+                            found.add((sum(off > step for step in STEPS), each))
+        yield _named(change, found) if found else change
+
+
+def _sought(change: Event, of_topic: bool) -> Iterator[str]:
+    """Yield the attributes under which authors of a change are listed."""
+    yield change.attr
+    if change.op == "delete":
+        if of_topic:
+            yield _ALL
+        if not change.attr.startswith(":"):
+            yield _ALL_CONFIGS
+
+
+def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
+    """Yield each thing that an author may have changed."""
+    yield author
+    if of_topic and author.op == "delete" and author.attr == ":topic_id":
+        yield author._replace(attr=_ALL, value=None)
+    if of_topic and author.op == "set" and author.attr == ":replication" and author.api in (None, "CREATE_TOPICS"):
+        yield author._replace(attr=":topic_id", value=None)
+    # A topic's replication is that of its first partition; a reassignment names the wanted replicas.
+    if of_topic and author.op == "set" and author.attr == ":reassignment/0" and author.value is not None:
+        yield author._replace(attr=":replication", value=str(len(author.value.split(","))))
+    if author.api == "ALTER_CONFIGS":
+        yield author._replace(attr=_ALL_CONFIGS, op="delete", value=None)
+
+
+def _same_content(offered: Author, change: Event) -> bool:
+    was_set = change.op == "set"
+    if offered.op == "delete":
+        return not was_set
+    asked, became = offered.value, change.value
+    if not was_set or asked is None or became is None:
+        return was_set
+    if offered.op == "set":
+        return asked == became
+    items, those = set(asked.split(",")), set(became.split(","))
+    return items <= those if offered.op == "append" else items.isdisjoint(those)
+
+
+def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
+    """Return the change with its author. found: all that fit, with their `STEPS`."""
+    best = min(tier for tier, _ in found)
+    fitting = [author for tier, author in found if tier == best]
+    names = principals(author.principal for author in fitting)
+    by_request = [author for author in fitting if not author.by_journal]
+    by_journal = [author for author in fitting if author.by_journal]
+    alone = len(names) == 1
+    # A forwarded copy may be the one that fits, yet only its original has the client's address.
+    own = [each for _, each in found if not (each.by_journal or each.is_copy) and each.principal in names]
+    hosts = {author.client_host for author in own or by_request or by_journal}
+    return change._replace(
+        principal=", ".join(names),
+        client_id=_only({author.client_id for author in by_request}) if alone else None,
+        client_host=_only(hosts) if alone else None,
+        attribution="several" if not alone else "journal" if by_journal else "request",
+    )
+
+
+def _only(values: set[str | None]) -> str | None:
+    known = values - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+T = TypeVar("T")
+_ByEntity = tuple[str, str, str]
+_decode = msgspec.json.Decoder().decode
+
+
+class Bronze(NamedTuple):
+    """Rows of the bronze tables of these names; the columns that are not needed may be missing."""
+
+    kraft_record: pa.Table = arrow_schema(KRAFT_RECORD).empty_table()
+    snapshot: pa.Table = arrow_schema(SNAPSHOT).empty_table()
+    journal: pa.Table = arrow_schema(JOURNAL).empty_table()
+    alter_request: pa.Table = arrow_schema(ALTER_REQUEST).empty_table()
+
+
+# -- which records are about which entities --------------------------------------------------------------------------
+
+NAMING = ("TopicRecord", "AccessControlEntryRecord")
+"""Records that have both a name and the id by which others name it."""
+OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS))) & (
+    (pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":[')
+)
+"""The records that say something of an entity; most partitions change without their replicas."""
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+def change_event(
+    bronze: Bronze,
+    epochs: Mapping[str, Epochs],
+    polls: Mapping[str, Polls],
+    touched: Container[_ByEntity] | None = None,
+) -> pa.Table:
+    """Return CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters. touched: what rows are wanted of
+    (None: of everything).
+
+    All rows that are about an entity have to be given, and the metadata records that name its id.
+    """
+    placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
+
+    def events() -> Iterator[Event]:
+        for each in sorted({*placed, *seen, *asked, *noted}):
+            cluster_id, entity = each[0], each[1:]
+            if touched is not None and each not in touched:
+                continue
+            authors = [*authors_of_requests(asked.get(each, ())), *noted.get(each, ())]
+            observed: list[Event] = []
+            if each in placed:
+                observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
+            if each in seen:
+                beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
+                observed += poll_changes(cluster_id, entity, seen[each], beats)
+            yield from attributed(observed, authors)
+            yield from author_changes(cluster_id, entity, authors)
+
+    return table_of(CHANGE_EVENT, events())
+
+
+TAGS = ("entity_type", "entity_key", "entity_id")
+
+
+def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return decoded records as rows of `kraft_record`: with the entity that each is about, its type, and its key or
+    the id by which the record names it.
+    """
+    rows = pa.Table.from_batches([batch])
+    rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
+    columns: list[list[str | None]] = [[None] * rows.num_rows for _ in TAGS]
+    names = Names()
+    for place, type_, payload in rows_of(rows.filter(OF_ENTITIES), "place", "record_type", "payload"):
+        fields = _decode(payload)
+        tag: tuple[str | None, str | None, str | None] = (None, None, None)
+        if "topicId" in fields:
+            tag = "topic", fields.get("name"), fields["topicId"]
+        elif type_ in ACL_RECORDS:
+            tag = "acl", acl_of(fields)[0] if "resourceName" in fields else None, fields["id"]
+        elif (fact := next(facts(type_, fields, None, names), None)) is not None:
+            tag = *fact.entity, None
+        for column, value in zip(columns, tag, strict=True):
+            column[place] = value
+    quarantined = pa.nulls(batch.num_rows, arrow_schema(KRAFT_RECORD).field("quarantined").type)
+    made = [*batch.columns, *(pa.array(column, pa.string()) for column in columns), quarantined]
+    return pa.RecordBatch.from_arrays(made, schema=arrow_schema(KRAFT_RECORD))
+
+
+def records_of(records: pa.Table) -> dict[str, list[Record]]:
+    """Return the records that are about an entity, by cluster."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
+    for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
+        records.filter(OF_ENTITIES), "cluster_id", *names
+    ):
+        found[cluster_id].append(Record(offset, in_snapshot, ts, type_, _decode(payload), hmac))
+    return found
+
+
+def _placed(bronze: Bronze) -> dict[_ByEntity, list[Placed]]:
+    return {
+        (cluster_id, *entity): facts
+        for cluster_id, records in records_of(bronze.kraft_record).items()
+        for entity, facts in placed_facts(records).items()
+    }
+
+
+def _seen(bronze: Bronze) -> dict[_ByEntity, list[Seen]]:
+    rows = bronze.snapshot.filter(pc.is_in(bronze.snapshot["kind"], pa.array(("state", "absent"))))
+    told = rows_of(rows, *ENTITY, "kind", "observed_ts", "attr", "value")
+    return _grouped(lambda kind, ts, attr, value: (ts, attr if kind == "state" else None, value), told)
+
+
+def _asked(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
+    rows = bronze.alter_request
+    done = rows.filter(pc.and_(pc.equal(rows["error_code"], 0), pc.invert(rows["validate_only"])))
+    names = ("attr", "op", "value", "start_ts", "end_ts", "principal", "client_id", "client_host", "api")
+    return _grouped(Author, rows_of(done, *ENTITY, *names, "is_forwarded"))
+
+
+def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
+    # A change whose end was read later than its beginning stands there twice.
+    order = [(name, "ascending") for name in (*JOURNAL.key, "read_ts")]
+    rows = bronze.journal.sort_by(order) if bronze.journal.num_rows else bronze.journal
+    last = dict(zip(rows_of(rows, *JOURNAL.key), range(rows.num_rows), strict=True))
+    done = rows.take(pa.array(last.values(), pa.int64()))
+    done = done.filter(pc.equal(done["status"], "applied"))
+    names = ("attr", "op", "old_value", "value", "intent_ts", "end_ts", "principal", "client_host")
+    return _grouped(author_of_journal, rows_of(done, *ENTITY, *names))
+
+
+def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:
+    """Return what is made of the columns after those of the entity, by entity."""
+    found: dict[_ByEntity, list[T]] = defaultdict(list)
+    for cluster_id, type_, key, *rest in rows:
+        found[cluster_id, type_, key].append(make(*rest))
+    return found

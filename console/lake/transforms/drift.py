@@ -1,0 +1,210 @@
+"""`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline.
+
+The majority is the value that most have. If two values are equally frequent, "not set" wins; in any other tie nothing
+is marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
+Lists that brokers take for sets are compared by what is in them.
+
+- broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
+  ids, addresses, folders, racks, its own key and certificate.
+- cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
+  brokers' defaults and the quotas of default entities among all.
+- baseline: the values of a file (`console.lake.policy_files`).
+
+Pure; times are microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from console.lake.entities import DEFAULT, POLL_SOURCES, UNOBSERVED
+from console.lake.policy_files import Wanted
+from console.lake.redact import HIDDEN
+from console.lake.schema import DRIFT, ENTITY
+from console.lake.transforms.rows import Row, rows_of, table_of
+from console.model.drift_rules import is_of_each_broker, severity_of
+from console.model.unordered import as_it_counts, differ
+
+
+class Peer(NamedTuple):
+    """One that is compared. own: its value, which the operator can change; holds: the value that counts; None: not
+    set. since: None: since before anything was known."""
+
+    cluster_id: str
+    entity_type: str
+    entity_key: str
+    attr: str
+    own: str | None
+    since: int | None
+    holds: str | None
+
+
+def _row(
+    peer: Peer, scope: str, wanted: str | None, counts: tuple[int, int], since: int | None, severity: str | None = None
+) -> Row:
+    """Return a row of `drift`. counts: the peers, and how many of them differ."""
+    key = f"{peer.entity_type}:{peer.entity_key}"
+    severity = severity or severity_of(peer.entity_type, peer.attr)
+    return (peer.cluster_id, scope, key, peer.attr, wanted, peer.own, *counts, since, severity)
+
+
+# -- outliers --------------------------------------------------------------------------------------------------------
+
+
+def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
+    """Yield the peers that differ from the majority. peers: all that are compared, those without a value too."""
+    alike: dict[str | None, list[Peer]] = defaultdict(list)
+    for peer in peers:
+        alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
+    # Of equally frequent values the one that some inherit wins.
+    scores = {holds: (len(each), any(peer.own is None for peer in each)) for holds, each in alike.items()}
+    top = max(scores.values())
+    winners = [holds for holds, score in scores.items() if score == top]
+    if len(winners) > 1:
+        return
+    winner = alike[winners[0]]
+    # If one of them inherits it, so may the others.
+    shown = None if top[1] else max(peer.own or "" for peer in winner)
+    times = [peer.since for peer in winner if peer.since is not None]
+    majority_since = min(times) if len(times) == len(winner) else None  # unknown for one: unknown for all
+    for holds, each in alike.items():
+        for peer in each if holds != winners[0] else ():
+            # It differs since the later of the two was set.
+            since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
+            yield _row(peer, scope, shown, (len(peers), len(peers) - len(winner)), since)
+
+
+# -- baseline --------------------------------------------------------------------------------------------------------
+
+
+def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
+    """Yield what differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
+    by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
+    for peer in values:
+        by_entity[peer[:3]][peer.attr] = peer
+    there = {entity for entity, of in by_entity.items() if any(peer.holds is not None for peer in of.values())}
+    clusters = {peer.cluster_id for peer in values}
+    there |= {
+        (each, wanted.entity_type, name) for each in clusters for wanted in baseline for name in wanted.always_judged
+    }
+    patterns = [(re.compile(each.names.pattern), re.compile(each.clusters.pattern)) for each in baseline]
+    compared: dict[tuple[str, str, str, int], list[Peer]] = defaultdict(list)
+    for entity in there:
+        last: dict[str, int] = {}  # the last rule that fits counts, attribute by attribute
+        for place, (wanted, (names, of_clusters)) in enumerate(zip(baseline, patterns, strict=True)):
+            if wanted.entity_type == entity[1] and names.search(entity[2]) and of_clusters.search(entity[0]):
+                last[wanted.attr] = place
+        for attr, place in last.items():
+            peer = by_entity.get(entity, {}).get(attr) or Peer(*entity, attr, None, None, None)
+            compared[entity[0], entity[1], attr, place].append(peer)
+    for (*_, place), peers in compared.items():
+        wanted = baseline[place]
+        differing = [peer for peer in peers if differ(peer.attr, peer.holds, wanted.value)]
+        for peer in differing:
+            yield _row(peer, "baseline", wanted.value, (len(peers), len(differing)), peer.since, wanted.severity)
+
+
+# -- the table -------------------------------------------------------------------------------------------------------
+
+A_PAIR = 2
+"""Clusters of which neither is the odd one."""
+_OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
+_STATIC = "STATIC_BROKER_CONFIG"
+
+
+def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
+    """Return DRIFT's rows of one cluster by itself: of brokers, and of the user's baseline. current: the current rows
+    of `history` of its brokers (with a baseline of all), with `first_poll`: when a poll, or a snapshot of the log,
+    first showed something of the cluster. seen: the rows of `snapshot` with the state of its brokers.
+    """
+    now = list(_now(current))
+    brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
+    of_brokers = (peers for peers in _grouped(brokers, "cluster_id", "attr") if not is_of_each_broker(peers[0].attr))
+    odd = [outliers(peers, "broker") for peers in of_brokers]
+    if baseline:
+        others = (peer for peer in now if peer.entity_type != "broker" or peer.entity_key == DEFAULT)
+        odd.append(from_baseline([*others, *brokers], baseline))
+    return table_of(DRIFT, chain.from_iterable(odd))
+
+
+def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
+    """Return DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among
+    them. everywhere: the clusters of the lake.
+    """
+    odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
+    return table_of(DRIFT, chain.from_iterable(odd))
+
+
+def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
+    found: dict[tuple[str, ...], list[Peer]] = defaultdict(list)
+    for peer in peers:
+        found[tuple(getattr(peer, name) for name in names)].append(peer)
+    return found.values()
+
+
+def _now(current: pa.Table) -> Iterator[Peer]:
+    """Yield all values that are current."""
+    names = ("attr", "new_value", "is_deleted", "source", "valid_from", "first_poll")
+    for cluster_id, type_, key, attr, value, is_deleted, source, since, first_poll in rows_of(current, *ENTITY, *names):
+        own = None if is_deleted else HIDDEN if value is None else value
+        before = source in POLL_SOURCES and since == first_poll
+        yield Peer(cluster_id, type_, key, attr, own, None if before else since, own)
+
+
+def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
+    """Yield every broker with every attribute that one of them has or inherits; `holds`: the value that counts: the
+    broker's own at run time, else the cluster's default, else its file's.
+    """
+    members: dict[str, set[str]] = defaultdict(set)
+    for peer in rows:
+        if peer.entity_key != DEFAULT and peer.own is not None:
+            members[peer.cluster_id].add(peer.entity_key)
+    in_files = _in_files(seen)
+    for of_attr in _grouped(rows, "cluster_id", "attr"):
+        cluster_id, _, _, attr, *_ = of_attr[0]
+        said = {peer.entity_key: peer for peer in of_attr}
+        inherited = said[DEFAULT].own if DEFAULT in said else None
+        for key in members[cluster_id]:
+            mine = said.get(key) or Peer(cluster_id, "broker", key, attr, None, None, None)
+            in_file = inherited is not None and (cluster_id, key, attr) in in_files
+            yield mine._replace(holds=inherited if in_file or mine.own is None else mine.own)
+
+
+def _in_files(seen: pa.Table) -> set[Row]:
+    """Return cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
+    names = ("cluster_id", "entity_key", "attr", "source")
+    last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
+    return {key for key, source in last.items() if source == _STATIC}
+
+
+def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
+    """Yield the values of clusters under one name: each cluster that is compared, with each attribute that one of them
+    has.
+    """
+    if len(everywhere) <= A_PAIR:
+        return
+    rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
+    having: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for peer in rows:
+        if peer.own is not None:
+            having[peer.entity_type, peer.entity_key].add(peer.cluster_id)
+    for of_attr in _grouped(rows, "entity_type", "entity_key", "attr"):
+        first = of_attr[0]
+        if first.attr not in _OF_EACH_CLUSTER:
+            said = {peer.cluster_id: peer for peer in of_attr}
+            compared = everywhere if _is_default(first) else having[first.entity_type, first.entity_key]
+            absent = first._replace(own=None, since=None, holds=None)
+            yield [said.get(each) or absent._replace(cluster_id=each) for each in sorted(compared)]
+
+
+def _is_default(peer: Peer) -> bool:
+    """Return whether it is about the brokers' common default, or default entities alone."""
+    if peer.entity_type == "quota":
+        return "=" not in peer.entity_key.replace(f"={DEFAULT}", "")
+    return peer.entity_type == "broker" and peer.entity_key == DEFAULT

@@ -1,0 +1,226 @@
+"""`policy_violation`: what violates or violated a policy, from when until when.
+
+Each policy is judged, for each entity and attribute that it is about, at every change of what it depends on: the value,
+whether the entity exists, what it inherits, and what it is compared with. Adjacent times of violation are merged. Of a
+hidden value only that it is set is judged. What a list has to be or must not be is compared by its items where brokers
+take it for a set. Kafka's own default counts only in clusters that were polled: the metadata
+log does not have brokers' files. Pure; times are microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from console.lake.entities import CLUSTER, DEFAULT
+from console.lake.policy_files import Expected, Policy
+from console.lake.schema import POLICY_VIOLATION
+from console.lake.transforms.rows import Row, rows_of, table_of
+from console.model.unordered import differ
+
+
+class Held(NamedTuple):
+    """A value of an attribute: a row of `history` of one entity. value: None if hidden or deleted."""
+
+    attr: str
+    value: str | None
+    since: int
+    until: int | None
+    is_deleted: bool
+
+
+# -- the states of a subject, an attribute of an entity under one policy ----------------------------------------------
+
+
+_Event = tuple[int, str, str | int | None]
+"""Time, what of the state changes, and by how much it changes or, of a text, what it becomes."""
+
+
+@dataclass
+class _State:
+    """live: how many values are set. exists: how many values the entity has. own: the value; default: that of the
+    brokers' common default; brokers: that of a broker; other: that of the attribute that it is compared with."""
+
+    live: int = 0
+    exists: int = 0
+    own: str | None = None
+    default: str | None = None
+    brokers: str | None = None
+    other: str | None = None
+
+    def take(self, what: str, change: str | int | None) -> None:
+        """Change the state."""
+        setattr(self, what, getattr(self, what) + change if isinstance(change, int) else change)
+
+
+def _is_broken(policy: Policy, attr: str, state: _State, saw_files: bool) -> bool:
+    is_set = state.live > 0
+    if not (state.exists > 0 if policy.counts_missing else is_set):
+        return False
+    expected = policy.expected
+    if (expected.is_set is not None and expected.is_set is not is_set) or (expected.set_on_one and not is_set):
+        return True
+    # The value that counts; None if it is hidden or unknown.
+    held = (state.own,) if is_set else (state.default, state.brokers, policy.default if saw_files else None)
+    value = next((each for each in held if each is not None), None)
+    return value is not None and _is_against(expected, attr, value, state.other)
+
+
+def _is_against(expected: Expected, attr: str, value: str, other: str | None) -> bool:
+    number, limit = _number(value), _number(other)
+    endless = expected.infinite is not None and number == expected.infinite
+    return (
+        (expected.at_least is not None and number is not None and not endless and number < expected.at_least)
+        or (expected.at_most is not None and number is not None and (endless or number > expected.at_most))
+        or (expected.below is not None and number is not None and limit is not None and number >= limit)
+        or (bool(expected.one_of) and all(differ(attr, value, each) for each in expected.one_of))
+        or any(not differ(attr, value, each) for each in expected.none_of)
+        or (expected.matches is not None and not re.search(expected.matches, value))
+        or (expected.matches_not is not None and bool(re.search(expected.matches_not, value)))
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None or "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+# -- what policies depend on ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class OfCluster:
+    """What holds for all entities of a cluster.
+
+    first: the time of its first value. saw_files: whether a poll showed its brokers' files. brokers: values of the
+    brokers by attribute: those of the common default, and of the first broker that has any.
+    """
+
+    first: int
+    saw_files: bool = False
+    brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+
+    def inherited(self, policy: Policy) -> Iterator[_Event]:
+        """Yield the values that a policy's entities inherit. A broker inherits from no other."""
+        by_broker = self.brokers.get(policy.inherits or "", {})
+        for held in by_broker.get(DEFAULT, ()):
+            yield held.since, "default", held.value
+        first = min(by_broker.keys() - {DEFAULT}, default=None)
+        if first is not None and policy.entity_type != "broker":
+            for held in by_broker[first]:
+                yield held.since, "brokers", held.value
+
+
+class _Judge:
+    """A policy with its patterns."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._names, self._clusters = re.compile(policy.names.pattern), re.compile(policy.clusters.pattern)
+        self._attrs = re.compile(policy.acl or policy.attrs.pattern)
+        self._attr = (*policy.attrs.exact, "")[0]  # of a policy that is about one
+
+    def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
+        """Yield the violations of entities of its type, by their keys: rows of `policy_violation`."""
+        named = self.policy.always_judged
+        if not self._clusters.search(cluster_id):
+            return
+        if self.policy.expected.set_on_one:
+            if named:
+                of_all = [row for name in named for row in by_key.get(name, ())]
+                yield from self._violations(cluster_id, named[0], of_all, of, always=True)
+            return
+        for key, rows in {**dict.fromkeys(named, ()), **by_key}.items():
+            if self._names.search(key):
+                yield from self._violations(cluster_id, key, rows, of, always=key in named)
+
+    def _violations(
+        self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, *, always: bool
+    ) -> Iterator[Row]:
+        """Yield the violations of an entity. always: it is judged whether it exists or not."""
+        policy = self.policy
+        events: dict[str, list[_Event]] = defaultdict(list)
+        if always:
+            events[self._attr].append((of.first, "exists", 1))
+        for row in rows:
+            if not row.is_deleted:
+                if policy.counts_missing and not policy.expected.set_on_one:
+                    events[self._attr] += _began_and_ended(row, "exists")
+                if self._attrs.search(row.attr):
+                    events[row.attr if not policy.expected.set_on_one else self._attr] += _began_and_ended(row, "live")
+            if policy.expected.below is not None and row.attr == policy.expected.below:
+                events[self._attr].append((row.since, "other", row.value))
+        if policy.inherits and events[self._attr]:
+            events[self._attr] += of.inherited(policy)
+        shown = f"{policy.entity_type}:{key}"
+        words = policy.expected_words or policy.expected.words
+        for attr, told in events.items():
+            for actual, first, last in self._times(attr, told, of.saw_files):
+                yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
+
+    def _times(self, attr: str, events: list[_Event], saw_files: bool) -> Iterator[tuple[str | None, int, int | None]]:
+        """Yield the times without a gap in which it was violated, with the last value."""
+        events.sort(key=itemgetter(0))
+        state = _State()
+        since: int | None = None
+        actual: str | None = None
+        for ts, at_once in groupby(events, key=itemgetter(0)):
+            for _, what, change in at_once:
+                state.take(what, change)
+            if _is_broken(self.policy, attr, state, saw_files):
+                since = ts if since is None else since
+                actual = state.own if self.policy.show_actual and state.live > 0 else None
+            elif since is not None:
+                yield actual, since, ts
+                since = None
+        if since is not None:
+            yield actual, since, None
+
+
+def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
+    yield row.since, what, 1
+    if what == "live":
+        yield row.since, "own", row.value
+    if row.until is not None:
+        yield row.until, what, -1
+
+
+# -- the table -------------------------------------------------------------------------------------------------------
+
+
+def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
+    """Return POLICY_VIOLATION's rows. history: all rows of its clusters."""
+    judges = [_Judge(policy) for policy in policies]
+    entities: dict[tuple[str, str], dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
+    clusters: dict[str, OfCluster] = {}
+    names = ("attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
+    inherited = {judge.policy.inherits for judge in judges}
+    for cluster_id, type_, key, attr, value, since, until, is_deleted, source in rows_of(
+        history, "cluster_id", "entity_type", "entity_key", *names
+    ):
+        if type_ == CLUSTER:
+            continue
+        held = Held(attr, value, since, until, is_deleted)
+        entities[cluster_id, type_][key].append(held)
+        of = clusters.setdefault(cluster_id, OfCluster(since))
+        of.first = min(of.first, since)
+        if type_ == "broker":
+            of.saw_files |= source == "snapshot"
+            if attr in inherited:
+                of.brokers[attr][key].append(held)
+    found = (
+        row
+        for cluster_id, of in clusters.items()
+        for judge in judges
+        for row in judge.of_cluster(cluster_id, entities[cluster_id, judge.policy.entity_type], of)
+    )
+    return table_of(POLICY_VIOLATION, found)

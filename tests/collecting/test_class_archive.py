@@ -1,0 +1,112 @@
+"""The class archive of Spark's Java: made from what a session recorded, used where it fits, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from console.collecting.java import Archive, Java, archive_of, begin, make, start_options, usable
+
+WRITES = """#!/bin/sh
+for word do case "$word" in -XX:SharedArchiveFile=*) echo classes > "${word#*=}";; esac; done
+"""
+FAILS = "#!/bin/sh\necho '[1s][warning][cds] Signed JAR'\necho 'no room for it' >&2\nexit 1\n"
+PATIENCE = 60.0
+
+
+def java(folder: Path, script: str) -> Java:
+    program = folder / "java"
+    program.write_text(script)
+    program.chmod(0o755)
+    return Java(folder, "here", "17.0.1", program)
+
+
+def archive(folder: Path, script: str = WRITES, jar_time: int = 1) -> Archive:
+    (folder / "one.jar").write_bytes(b"")
+    os.utime(folder / "one.jar", (jar_time, jar_time))
+    return archive_of({"XDG_CACHE_HOME": str(folder)}, java(folder, script), ["-cp", str(folder / "one.jar"), "-Xint"])
+
+
+def recorded(folder: Path) -> Path:
+    recording = folder / "recording"
+    recording.write_text("java/lang/Object\n")
+    return recording
+
+
+def made(folder: Path, jar_time: int = 1) -> Archive:
+    its = archive(folder, jar_time=jar_time)
+    process = begin(its, recorded(folder))
+    assert process is not None
+    assert process.wait(PATIENCE) == 0
+    return its
+
+
+def test_the_first_session_records_and_later_ones_use_what_was_made(tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    assert start_options(archive(tmp_path), recording) == [f"-XX:DumpLoadedClassList={recording}"]
+    assert start_options(archive(tmp_path), None) == []
+    its = made(tmp_path)
+    assert start_options(its, recording) == [f"-XX:SharedArchiveFile={its.file}"]
+    assert sorted(path.name for path in its.folder.iterdir()) == [its.file.name, its.digest.name]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (its.folder, its.file, its.digest)] == [0o700, 0o600, 0o600]
+
+
+def test_another_java_or_jar_has_another(tmp_path: Path) -> None:
+    before = archive(tmp_path)
+    assert archive(tmp_path).key == before.key
+    assert archive(tmp_path, jar_time=2).key != before.key
+    archive(tmp_path)
+    newer = Java(tmp_path, "here", "17.0.2", tmp_path / "java")
+    assert archive_of({}, newer, before.options).key != before.key
+
+
+@pytest.mark.parametrize("others", ["content", "link", "no digest"])
+def test_one_that_is_not_as_it_was_made_is_not_used(others: str, tmp_path: Path) -> None:
+    its = made(tmp_path)
+    if others == "content":
+        its.file.write_text("classes!")
+    elif others == "link":
+        its.file.rename(tmp_path / "elsewhere")
+        its.file.symlink_to(tmp_path / "elsewhere")
+    else:
+        its.digest.unlink()
+    assert not usable(its)
+    assert usable(made(tmp_path))
+
+
+def test_in_a_folder_that_others_may_change_none_is_used(tmp_path: Path) -> None:
+    its = made(tmp_path)
+    its.folder.parent.chmod(0o777)
+    assert not usable(its)
+    assert begin(its, recorded(tmp_path)) is None
+
+
+def test_what_can_not_be_made_is_tried_once(tmp_path: Path) -> None:
+    its = archive(tmp_path, FAILS)
+    process = begin(its, recorded(tmp_path))
+    assert process is not None
+    assert process.wait(PATIENCE) == 0
+    assert its.failure.read_text() == "no room for it\n"
+    assert start_options(its, tmp_path / "recording") == []
+    assert [path.name for path in its.folder.iterdir()] == [its.failure.name]
+
+
+def test_those_of_other_jars_go_when_they_were_not_used(tmp_path: Path) -> None:
+    old = made(tmp_path)
+    its = made(tmp_path, jar_time=2)
+    assert old.file.exists()
+    os.utime(old.file, (1, 1))
+    os.utime(old.digest, (1, 1))
+    its.digest.unlink()
+    its.classes.write_text("java/lang/Object\n")
+    make(its)
+    assert not old.file.exists()
+    assert not old.digest.exists()
+    assert usable(its)
+
+
+def test_without_a_recording_nothing_is_begun(tmp_path: Path) -> None:
+    assert begin(archive(tmp_path), tmp_path / "nothing") is None

@@ -1,0 +1,252 @@
+"""The demo's lake: its logs say what the story says, and what is built of them names everybody who did something."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from console.admin.settings import ConnectionSettings
+from console.collecting.collect import collect
+from console.collecting.demo import CLIENTS, NOT_POLLED, STORY, Demo, make, new_lake
+from console.collecting.sources import FILE, read_sources
+from console.contexts import Context
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.embedded.state_file import read_state
+from console.lake.entities import CONFIG_TYPES, config_key
+from console.lake.files import LakeError
+from console.lake.journals import journals_at, read_journal
+from console.lake.lake import Lake
+from console.lake.plans import SOURCES, Settings, sources_of
+from console.lake.requests.lines import altered
+from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UpsertScram,
+)
+from tests.lake.landed_rows import landed_in
+from tests.support.metadata_log import read_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two")]
+
+END = datetime(2026, 3, 4, 12, tzinfo=UTC)
+_TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
+_LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
+
+
+def told(edit: Edit) -> tuple[str, str]:
+    """The entity that an edit changes first, and its attribute."""
+    match edit:
+        case CreateTopic(topic):
+            return topic.name, ":partitions"
+        case DeleteTopic(name):
+            return name, ":topic_id"
+        case GrowTopic(name):
+            return name, ":partitions"
+        case SetQuota(entity, key):
+            return ",".join(f"{part.type}={part.name}" for part in entity.parts), key
+        case AddAcl(acl):
+            return f"TOPIC:LITERAL:{acl.resource_name}", f"ALLOW {acl.operation.name} {acl.principal} from *"
+        case UpsertScram(user):
+            return user.user, user.mechanism.label
+        case SetConfig(resource, key) | UnsetConfig(resource, key) | AppendConfig(resource, key):
+            return config_key(CONFIG_TYPES[resource.type], resource.name), key
+        case _:
+            raise AssertionError(edit)
+
+
+def test_every_change_is_in_the_request_logs_with_its_author(demo: Demo) -> None:
+    found: dict[tuple[str, str, str], set[tuple[str, bool]]] = {}
+    for cluster in demo.clusters:
+        for file in cluster.request_logs.values():
+            last = ""
+            for line in file.read_text(encoding="utf-8").splitlines():
+                whole = _LINE.fullmatch(line)
+                assert whole is not None
+                assert last <= whole[1], "in the order of time"
+                last = whole[1]
+                at = datetime.strptime(whole[1], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+                assert END - timedelta(hours=25) < at <= END + timedelta(seconds=1)
+                for row in altered(whole[2], at) if '"PRODUCE"' not in line and '"FETCH"' not in line else ():
+                    principal, forwarded, key, attr, error = row[5], row[6], row[9], row[10], row[-1]
+                    assert error == 0
+                    found.setdefault((cluster.name, key, attr), set()).add((principal, forwarded))
+    for deed in STORY:
+        for edit in deed.edits:
+            authors = found[deed.cluster, *told(edit)]
+            assert (f"User:{deed.who}", False) in authors
+            assert ((f"User:{deed.who}", True) in authors) == (deed.cluster != "old"), "the controller has a copy"
+
+
+def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
+    for cluster in demo.clusters:
+        if cluster.metadata_log is None:
+            assert cluster.name == "old"
+            continue
+        troubles: list[object] = []
+        _, batches = read_log([str(cluster.metadata_log)], b"k" * 32, troubles.append)
+        rows = pa.Table.from_batches(list(batches)).to_pylist()
+        assert not troubles
+        assert {row["cluster_id"] for row in rows} == {cluster.cluster_id}
+        topics = {json.loads(row["payload"])["name"] for row in rows if row["record_type"] == "TopicRecord"}
+        gone = sum(row["record_type"] == "RemoveTopicRecord" for row in rows)
+        state = read_state(demo.state.with_name(f"clusters-{cluster.name}.json"), f"fleet-{cluster.name}")
+        assert state is not None
+        assert state["cluster_id"] == cluster.cluster_id
+        assert len(topics) - gone == len(state["tables"]["topics"]["own"])
+        assert max(row["record_ts"] for row in rows) > END - timedelta(hours=4)
+    journals = journals_at([demo.state.parent / "journal"])
+    rows = [row for path in journals for row in read_journal(path, 0).to_pylist()]
+    said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in rows}
+    assert said == {
+        (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
+        for deed in STORY
+        if deed.with_kac
+        for edit in deed.edits
+    }
+
+
+def test_polls_have_the_hours_of_the_day(demo: Demo) -> None:
+    polls: dict[str, set[datetime]] = {}
+    for row in (row for row in landed_in(demo.lake) if row["kind"] == "heartbeat"):
+        polls.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
+    every_hour = {END - timedelta(hours=hours) for hours in range(25)}
+    assert polls["demo-production"] == polls["demo-staging"] == every_hour
+    since, until = NOT_POLLED["old"]
+    assert polls["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
+
+
+def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: Demo) -> None:
+    own = Lake.create(str(tmp_path / "own"))
+    with pytest.raises(LakeError, match="choose another folder"):
+        make(own.where, END)
+    assert Lake.open(own.where).about() == own.about()
+
+
+def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) -> None:
+    lake = new_lake(str(tmp_path / "lake"))
+    (tmp_path / "lake" / "demo").mkdir()
+    (tmp_path / "lake" / "demo" / "made-by-kac-lake-demo").touch()
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+        assert collect(lake, [Context("prod", "a test", settings)]).complete
+    with pytest.raises(LakeError, match="also has polls of prod"):
+        new_lake(lake.where)
+    assert landed_in(lake)
+
+
+def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> None:
+    """As the application's sources read it, without Spark."""
+    file = Path(demo.lake.where) / FILE
+    inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
+    settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
+    requests = 0
+    for name in sources_of(inputs):
+        source = SOURCES[name](settings)
+        start = source.initial()
+        end = source.newest(start)
+        assert end != start
+        rows = 0
+        for part in source.parts(start, end):
+            for batch in source.read(part):
+                rows += len(batch)
+                assert batch["quarantined"].null_count == len(batch) if name != "polls" else len(batch)
+                if name == "request_log":
+                    requests += sum(batch["lines"].to_pylist())
+        most = source.most_rows(start, end)
+        assert most is not None
+        assert rows <= most < 100 * rows, name
+    assert requests > 12_000
+
+
+def with_traffic(demo: Demo, folder: Path, hours: int) -> Lake:
+    """A copy of the lake whose request logs have all changes, and what was produced and fetched in the last hours."""
+    where = shutil.copytree(demo.lake.where, folder / "lake")
+    sources = where / FILE
+    sources.write_text(sources.read_text(encoding="utf-8").replace(demo.lake.where, str(where)), encoding="utf-8")
+    first = f"{END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
+    for log in where.glob("demo/*/broker-*/kafka-request.log"):
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        log.write_text("".join(line for line in lines if not _TRAFFIC.search(line) or line[1:20] >= first), "utf-8")
+    return Lake.open(str(where))
+
+
+def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
+    """As a reader without Spark sees them."""
+    files = [f"{lake.folder(table)}/{name}" for name in lake.table(table).files]
+    newest = f"QUALIFY made = max(made) OVER (PARTITION BY {', '.join(table.newest)})" if table.newest else ""
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        read = f"SELECT * FROM read_parquet(?, hive_partitioning=false) {newest}"
+        rows = database.execute(f"SELECT {', '.join(table.names)} FROM ({read})", [files]).fetchall()
+    made = [dict(zip(table.names, row, strict=True)) for row in rows]
+    return [row for row in made if not table.newest or row[table.there] is not None]
+
+
+@pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
+@pytest.mark.takes(40)
+def test_everything_is_built_and_everybody_is_named(
+    demo: Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """By plans that are compiled, as for many rows."""
+    from console.lake.app import update
+    from console.lake.runs import Plan
+
+    monkeypatch.setattr("console.lake.app.MANY", -1)
+    lake = with_traffic(demo, tmp_path, hours)
+    file = Path(lake.where) / FILE
+    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
+    report = update(Plan(lake, sources), lambda: nullcontext(spark))
+    assert report.status == "done"
+    assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(sources_of(sources), 0)
+    assert report.taken["request_log"]["good"] > 500 * hours
+    history = rows_that_hold(lake, HISTORY)
+    for deed in STORY:
+        for edit in deed.edits:
+            key, attr = told(edit)
+            rows = [
+                row
+                for row in history
+                if (row["cluster_id"], row["entity_key"], row["attr"]) == (f"demo-{deed.cluster}", key, attr)
+                and abs(row["valid_from"] - (END - deed.ago)) < timedelta(seconds=2)
+            ]
+            assert rows, (deed, edit)
+            assert all(f"User:{deed.who}" in row["principal"].split(", ") for row in rows)
+            alone = isinstance(edit, SetConfig) and deed.ago.total_seconds() // 60 == 8 * 60
+            assert {row["attribution"] for row in rows} == {
+                "several" if alone else "journal" if deed.with_kac else "request"
+            }
+    assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
+    usage = rows_that_hold(lake, QUOTA_USAGE)
+    (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
+    throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
+    assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
+    assert {(row["scope"], row["attr"]) for row in rows_that_hold(lake, DRIFT)} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in rows_that_hold(lake, POLICY_VIOLATION)}
+    assert ("topic:checkout.payments", "unclean.leader.election.enable") in against

@@ -1,0 +1,24 @@
+"""What was delivered into the folder `landing/` of a lake, as rows of `snapshot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from console.lake.lake import Lake
+from console.lake.landing import POLLS, SUFFIX, landed_files, read_polls
+
+
+def landed_in(lake: Lake, run_id: str | None = None) -> list[dict[str, Any]]:
+    """The rows in the order of their delivery, a heartbeat as one for each type. run_id: of that run alone."""
+    paths = landed_files(Path(lake.where) / POLLS)
+    read = [row for path in paths if run_id in (None, path.name.removesuffix(SUFFIX)) for row in _rows(path)]
+    return [
+        {**row, "entity_type": each}
+        for row in read
+        for each in (row["entity_type"].split(",") if row["kind"] == "heartbeat" else [row["entity_type"]])
+    ]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [row for batch in read_polls(path) for row in batch.to_pylist()]

@@ -1,0 +1,92 @@
+"""Limits that change over time, as history's rows and as what holds at a moment."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+
+from console.lake.entities import quota_key, quota_parts, quota_value
+from console.lake.schema import HISTORY, USAGE_KEYS, arrow_schema
+from console.model.quota import QuotaEntity
+
+START = datetime(2026, 3, 1, 0, 58, tzinfo=UTC)
+"""Shortly before an hour ends."""
+NAMES = ("a", "b", "<default>", "x,client-id=y", "50%", "ü + *", "a:b=c")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit (None: taken away) of an entity, from a second until another (None: still)."""
+
+    cluster: str
+    entity: str
+    key: str
+    value: float | None
+    since: int
+    until: int | None
+
+
+def at(second: int) -> datetime:
+    """A time of these worlds."""
+    return START + timedelta(seconds=second)
+
+
+def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: int) -> list[Limit]:
+    """Limits of some entities of all kinds, each with a few changes."""
+    made: list[Limit] = []
+    for _ in range(entities):
+        parts: dict[str, str | None] = {}
+        while not parts:
+            # No broker has a limit of the empty client id, and a source may hold anything.
+            names = {"user": [None, *NAMES], "client-id": [None, "", *NAMES]}
+            parts = {each: chosen.choice(some) for each, some in names.items() if chosen.random() < 0.6}
+        if chosen.random() < 0.1:
+            # An address's limit is no limit of clients, whatever its key.
+            parts = {"ip": chosen.choice([None, "10.0.0.1"])}
+        entity = quota_key(parts)
+        if any(each.entity == entity for each in made):
+            continue
+        for key in chosen.sample(USAGE_KEYS, chosen.randint(1, 3)):
+            times = sorted(chosen.sample(range(seconds), chosen.randint(1, 4)))
+            for number, (since, until) in enumerate(zip(times, [*times[1:], None], strict=True)):
+                gone = number > 0 and chosen.random() < 0.3
+                value = None if gone else float(chosen.choice([1024, 2**20, 12.5, 1e9]))
+                made.append(Limit(cluster, entity, key, value, since, until))
+    return made
+
+
+def holding(limits: Sequence[Limit], cluster: str, second: int) -> dict[QuotaEntity, dict[str, float]]:
+    """What holds in a cluster at a second, by entity and key."""
+    found: dict[QuotaEntity, dict[str, float]] = {}
+    for each in limits:
+        begun = each.cluster == cluster and each.since <= second
+        if begun and each.value is not None and (each.until is None or second < each.until):
+            found.setdefault(QuotaEntity.of(quota_parts(each.entity)), {})[each.key] = each.value
+    return found
+
+
+def history_rows(limits: Sequence[Limit], source: str = "kraft_log") -> pa.Table:
+    """The same as rows of history."""
+    return pa.Table.from_pylist(
+        [
+            {
+                "cluster_id": each.cluster,
+                "entity_type": "quota",
+                "entity_key": each.entity,
+                "attr": each.key,
+                "new_value": None if each.value is None else quota_value(each.value),
+                "valid_from": at(each.since),
+                "valid_to": None if each.until is None else at(each.until),
+                "is_current": each.until is None,
+                "is_deleted": each.value is None,
+                "attribution": "none",
+                "source": source,
+            }
+            for each in limits
+        ],
+        schema=arrow_schema(HISTORY),
+    )

@@ -1,0 +1,144 @@
+"""A cluster of one topic, changed round by round: its metadata log, its request log, a journal, and polls of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
+from console.lake.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.lake.lake import Lake
+from console.lake.landing import Landed, deliver
+from console.lake.runs import Plan
+from console.model.changes import Status
+from console.model.config import topic_resource
+from console.model.journal_lines import Origin, Request, Sending, Who
+from console.plan.edits import SetConfig
+from console.plan.staged import UNREAD, Staged
+from tests.lake.lake_tables import held
+from tests.lake.request_lines import Logged, alter_configs, produce
+from tests.support.metadata_log import batch, value
+
+CLUSTER = "small-site-of-the-tests"
+KEY = b"a-planted-key-of-hmacs-of-32-by-"
+PASSWORD = "planted-password-4711"
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TOPIC = "jBoaEDhbVBKNssPD7v9pjw"
+REQUESTS = 40
+"""That alice sends in a round, beside her change."""
+
+
+class Site:
+    """A site with its files in a folder.
+
+    records, lines, polls: how many were written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rounds = self.records = self.lines = self.polls = 0
+        self.log = folder / "data" / "__cluster_metadata-0"
+        self.log.mkdir(parents=True)
+        (self.log.parent / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER}\nnode.id=1\n")
+        self.segment = self.log / f"{0:020}.log"
+        self.request_log = folder / "requests" / "request.log"
+        self.request_log.parent.mkdir()
+        self.journal = folder / "journal" / f"{CLUSTER}.jsonl"
+        self.journal.parent.mkdir()
+        self.inputs = Inputs(
+            (MetadataLog(str(self.log)),),
+            (RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
+            (Journals(str(self.journal)),),
+        )
+
+    def plan(self, lake: Lake) -> Plan:
+        """What a run of a lake of this site is given."""
+        return Plan(lake, self.inputs)
+
+    @property
+    def now(self) -> datetime:
+        """When the last round was."""
+        return NOON + timedelta(minutes=self.rounds)
+
+    def go_on(self, *lakes: Lake) -> None:
+        """One more round, a minute later; its polls come to these lakes."""
+        self.rounds += 1
+        text = str(self.rounds * 1000)
+        self.record(*self._made_records(text))
+        self.request(
+            alter_configs([("retention.ms", 0, text)], at=self._clock(3), correlation_id=self.rounds),
+            *(produce(1000, at=self._clock(100 + 7 * each), throttle_ms=each % 3) for each in range(REQUESTS)),
+        )
+        self._note(text)
+        rows: list[Any] = [("heartbeat", "topic,broker", None, None, None, None, False)]
+        rows.append(("state", "topic", "orders", "retention.ms", text, "DYNAMIC_TOPIC_CONFIG", False))
+        for lake in lakes:
+            at = int((self.now + timedelta(seconds=30)).timestamp() * 1e6)
+            deliver(lake, [Landed(CLUSTER, at, list(rows))], f"round-{self.rounds:03}")
+        self.polls += 1
+
+    def record(self, *values: bytes) -> None:
+        """A batch of the metadata log."""
+        with self.segment.open("ab") as file:
+            file.write(batch(self.records, values, stamp_ms=int(self.now.timestamp() * 1000)))
+        self.records += len(values)
+
+    def request(self, *lines: Logged) -> None:
+        """Lines of the request log."""
+        with self.request_log.open("a") as file:
+            file.writelines(each.line for each in lines)
+        self.lines += len(lines)
+
+    def _clock(self, millis: int) -> datetime:
+        return (self.now + timedelta(milliseconds=millis)).replace(tzinfo=None)
+
+    def _made_records(self, text: str) -> Iterator[bytes]:
+        if self.rounds == 1:
+            yield value("TopicRecord", name="orders", topicId=TOPIC)
+        password = PASSWORD + text
+        yield value("ConfigRecord", resourceType=2, resourceName="orders", name="retention.ms", value=text)
+        yield value("ConfigRecord", resourceType=4, resourceName="1", name="ssl.keystore.password", value=password)
+        alice: dict[str, Any] = {"entityType": "user", "entityName": "alice"}
+        limit = 1000.0 * self.rounds
+        yield value("ClientQuotaRecord", entity=[alice], key="producer_byte_rate", value=limit, remove=False)
+
+    def _note(self, text: str) -> None:
+        entry = Entry(Staged(SetConfig(topic_resource("orders"), "retention.ms", text), UNREAD))
+        request = Request("INCREMENTAL_ALTER_CONFIGS", None, (0,))
+        change = Intent(self.now, "prod", Who("alice", "bob"), Origin("host-1", "run", 17), (entry,), (request,))
+        ended = Answered(self.rounds, 0, self.now + timedelta(milliseconds=4), {0: Ended(Status.APPLIED)})
+        with self.journal.open("ab") as file:
+            sending = Sending(self.rounds, 0, self.now)
+            file.writelines((intent_line(self.rounds, change), note_line(sending), note_line(ended)))
+
+    def problems(self, lake: Lake) -> list[str]:
+        """What of bronze is not there once; nothing: each line, record, poll and change is."""
+        requests = [row for row in held(lake, "request") if not row["quarantined"]]
+        states = [row for row in held(lake, "snapshot") if row["kind"] == "heartbeat"]
+        counts = {
+            "records": (self.records, len({row["log_offset"] for row in held(lake, "kraft_record")})),
+            "rows of records": (self.records, len(held(lake, "kraft_record"))),
+            "lines": (self.lines, sum(row["lines"] for row in requests)),
+            "requests": (self.lines, sum(row["second"]["requests"] for row in requests if row["second"])),
+            "changes asked for": (self.rounds, sum(row["alter"] is not None for row in requests)),
+            "changes in the journal": (self.rounds, len(held(lake, "journal"))),
+            "polls": (self.polls, len(states)),
+        }
+        return [f"{there} {name}, not {wanted}" for name, (wanted, there) in counts.items() if wanted != there]
+
+
+def new_lake(where: Path, key: bytes = KEY) -> Lake:
+    """A new lake with a key of its HMACs."""
+    where.mkdir(parents=True)
+    (where / "hmac.key").write_bytes(key)
+    return Lake.create(str(where))
+
+
+@contextmanager
+def no_session() -> Iterator[Any]:
+    """Where no Spark may be started."""
+    raise AssertionError("Spark was started")
+    yield

@@ -1,0 +1,157 @@
+"""From the logs of real brokers to the tables: every change with its author, the throttled pair with its quota."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from console.lake.app import update
+from console.lake.inputs import Inputs, MetadataLog, RequestLog
+from console.lake.lake import Lake
+from console.lake.landing import Landed, deliver
+from console.lake.runs import Plan, Report
+from tests.lake.golden import KEY, KNOWN, KNOWN_ZONE, Rows, World, known_changes
+from tests.lake.known_changes import (
+    ALICE,
+    BULK,
+    KEYSTORE,
+    KEYSTORE_PASSWORD,
+    PRODUCER_LIMIT,
+    SCRAM_PASSWORD,
+    known,
+)
+from tests.lake.lake_tables import different, held
+from tests.lake.small_site import new_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+Row = dict[str, Any]
+_ROW = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
+
+
+def unpacked(folder: Path, cluster_id: str) -> Inputs:
+    """The metadata log and the request logs of the known changes, in a folder."""
+    with zipfile.ZipFile(KNOWN) as archive:
+        archive.extractall(folder)
+    logs = [
+        RequestLog((str(folder / f"broker-{each}" / "request.log"),), cluster_id, each, KNOWN_ZONE) for each in (1, 2)
+    ]
+    return Inputs((MetadataLog(str(folder / "data" / "__cluster_metadata-0")),), tuple(logs))
+
+
+def deliver_polls(lake: Lake, rows: Rows, name: str) -> None:
+    """Rows of `snapshot`, as a host delivers them."""
+    polls = {(row["cluster_id"], row["observed_ts"]): list[Sequence[object]]() for row in rows}
+    for row in rows:
+        of_row = [row.get(each) for each in _ROW]
+        polls[row["cluster_id"], row["observed_ts"]].append((*of_row[:-1], bool(of_row[-1])))
+    deliver(lake, [Landed(cluster, at, found) for (cluster, at), found in polls.items()], name)  # type: ignore[arg-type]
+
+
+def taken_in(spark: SparkSession, lake: Lake, world: World, folder: Path) -> list[Report]:
+    """Updates of a lake: of the poll before the changes, of the logs with the poll after them, and of nothing new."""
+    first, second = world.steps
+    inputs = unpacked(folder, first["snapshot"][0]["cluster_id"])
+    reports = []
+    for number, (step, given) in enumerate(((first, Inputs()), (second, inputs), ({}, inputs))):
+        if rows := [*step.get("snapshot", ()), *step.get("poll", ())]:
+            deliver_polls(lake, rows, f"poll-{number}")
+        reports.append(update(Plan(lake, given), lambda: nullcontext(spark)))
+    return reports
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the lake and the brokers' files are."""
+    return tmp_path_factory.mktemp("known")
+
+
+@pytest.fixture(scope="module")
+def lake(folder: Path) -> Lake:
+    """The lake."""
+    return new_lake(folder / "lake", KEY)
+
+
+@pytest.fixture(scope="module")
+def reports(spark: SparkSession, lake: Lake, folder: Path) -> list[Report]:
+    """Of the updates that brought the changes into the lake."""
+    return taken_in(spark, lake, known_changes(), folder)
+
+
+@pytest.fixture(scope="module")
+def history(lake: Lake, reports: list[Report]) -> list[Row]:
+    """What changed, the oldest first."""
+    assert [report.status for report in reports] == ["done"] * 3
+    return sorted(held(lake, "history"), key=lambda row: row["valid_from"])
+
+
+def of(history: list[Row], *entity: str) -> list[Row]:
+    return [row for row in history if (row["entity_type"], row["entity_key"], row["attr"]) == entity]
+
+
+@pytest.mark.takes(50)
+def test_gold_is_what_was_kept(lake: Lake, history: list[Row]) -> None:
+    assert history
+    assert different(known_changes(), lake) == ""
+
+
+def test_every_change_is_there_with_its_author(history: list[Row]) -> None:
+    for change in known():
+        told = of(history, change.type, change.key, change.attr)
+        fits = [row for row in told if (row["old_value"], row["new_value"]) == (change.old, change.new)]
+        assert len(fits) == 1, (change, told)
+        (row,) = fits
+        assert (row["principal"], row["attribution"]) == (f"User:{change.who}", "request"), (change, row)
+        assert row["is_deleted"] is (change.new is None)
+        assert row["source"] == "kraft_log"
+
+
+def test_what_nobody_is_known_to_have_done_has_no_author(history: list[Row]) -> None:
+    # Brokers register by themselves.
+    registered = of(history, "broker", "2", ":endpoints")
+    assert [(row["principal"], row["attribution"]) for row in registered] == [(None, "none")]
+
+
+def test_a_hidden_value_has_an_author_and_no_value(history: list[Row]) -> None:
+    (row,) = of(history, "broker", "1", KEYSTORE)
+    assert (row["old_value"], row["new_value"], row["is_deleted"]) == (None, None, False)
+    assert row["principal"] == "User:admin"
+
+
+def test_no_secret_is_anywhere_in_the_lake(lake: Lake, history: list[Row], folder: Path) -> None:
+    log = next((folder / "data" / "__cluster_metadata-0").glob("*.log")).read_bytes()
+    assert KEYSTORE_PASSWORD.encode() in log, "the broker keeps it in plain text: else this shows nothing"
+    secrets = [KEYSTORE_PASSWORD, SCRAM_PASSWORD, KEY.decode(), KEY.hex()]
+    files = [path for path in Path(lake.where).rglob("*") if path.is_file() and path.name != "hmac.key"]
+    assert any(path.suffix == ".parquet" for path in files)
+    for path in files:
+        text = str(pq.ParquetFile(path).read().to_pylist()) if path.suffix == ".parquet" else ""
+        text += path.read_bytes().decode(errors="replace")
+        assert not [secret for secret in secrets if secret in text], path
+
+
+def test_the_throttled_pair_is_found_with_the_quota_that_counts(lake: Lake, reports: list[Report]) -> None:
+    rows = held(lake, "quota_usage")
+    throttled = [row for row in rows if row["quota_key"] == "producer_byte_rate" and row["throttle_ms"]]
+    assert throttled
+    for row in throttled:
+        # Level 2: of the user, with the default client id; it is shared by nobody else: each client id has its own.
+        assert (row["scope_user"], row["scope_client"], row["level"]) == (ALICE, BULK, 2)
+        assert row["quota_value"] == PRODUCER_LIMIT
+        assert row["throttled_requests"] > 0
+    assert any(row["utilisation"] > 1 for row in throttled)
+
+
+def test_an_update_without_news_takes_nothing_in(reports: list[Report]) -> None:
+    first, second, third = reports
+    assert first.taken.keys() == {"polls"}
+    assert second.taken.keys() == {"polls", "kraft_log", "request_log"}
+    assert (third.taken, third.rows) == ({}, {})

@@ -1,0 +1,106 @@
+"""Random histories through bronze, silver and gold on Spark: the tables that were kept, whatever happened between."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.lake.app import Application
+from console.lake.lake import Lake
+from console.lake.runs import GOLD
+from console.lake.schema import REQUEST, TABLES
+from console.lake.tables import MANY_FILES, maintain
+from tests.lake import golden
+from tests.lake.golden import worlds
+from tests.lake.lake_tables import different, gold_of, held
+from tests.lake.worlds_on_spark import application, take_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.timeout(3600)
+WORLDS = {world.name: world for world in worlds()}
+
+
+ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
+_IN_FUTURE = -36_500.0
+"""Days to keep, by which all of bronze is too old."""
+
+
+def make_gold(app: Application) -> None:
+    """Silver and gold of what is new in bronze, and what follows from all of it."""
+    app.take(GOLD)
+    app.judge()
+
+
+def cut(app: Application) -> None:
+    """Bronze loses what no history is made of, and every table is written anew in other files."""
+    maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
+
+
+# Of world 15, rows of the cluster itself decide what drift says.
+@pytest.mark.parametrize(
+    ("name", "is_short"), [("world-15", True), *(pytest.param(name, False, marks=pytest.mark.long) for name in WORLDS)]
+)
+@pytest.mark.takes(40)
+def test_a_history_makes_the_gold_that_was_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
+) -> None:
+    """Gold is made after each step, by plans that are compiled; in the short form after each second one, by others."""
+    if not is_short:
+        monkeypatch.setattr("console.lake.app.MANY", -1)
+    app = application(spark, tmp_path / "lake", WORLDS[name].files)
+    steps, at_once = WORLDS[name].steps, 2 if is_short else 1
+    for number in range(at_once, len(steps) + 1, at_once):
+        take_in(app, number, *steps[number - at_once : number])
+        make_gold(app)
+    assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
+    world = WORLDS[name]
+    where = tmp_path / "lake"
+    app = application(spark, where, world.files)
+    lake = Lake.open(str(where))
+    for number, step in enumerate(world.steps, 1):
+        take_in(app, number, step)
+        make_gold(app)
+        before = {table: lake.version(table) for table in TABLES.values()}
+        take_in(app, number, step)
+        make_gold(app)
+        assert {table: lake.version(table) for table in TABLES.values()} == before, "a batch was written twice"
+    assert different(world, lake) == ""
+
+    shutil.rmtree(where / "checkpoints" / GOLD)
+    make_gold(application(spark, where))
+    assert different(world, lake) == ""
+
+    assert any(row["second"] for row in held(lake, REQUEST.name))
+    cut(application(spark, where))
+    assert not any(row["second"] for row in held(lake, REQUEST.name))
+    assert different(world, lake) == ""
+    shutil.rmtree(where / "checkpoints" / GOLD)
+    make_gold(application(spark, where))
+    assert different(world, lake) == ""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Usage apart, whose minutes are closed once their requests have gone."""
+    world = WORLDS[name]
+    app = application(spark, tmp_path / "lake", world.files)
+    *steps, last = world.steps
+    for number, step in enumerate(steps, 1):
+        take_in(app, number, step)
+    make_gold(app)
+    cut(app)
+    take_in(app, len(world.steps), last)
+    make_gold(app)
+    found = gold_of(Lake.open(str(tmp_path / "lake")))
+    for table in set(golden.GOLD) - {"quota_usage"}:
+        assert golden.differences(table, world.gold[table], found[table]) == ""

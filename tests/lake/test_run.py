@@ -1,0 +1,140 @@
+"""`run`: a change is in `history` soon, what breaks is told of once while the rest goes on, and logs may turn over."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.lake.app import run, update
+from console.lake.lake import Lake
+from console.lake.runs import is_behind
+from console.lake.schema import TABLES
+from tests.lake.lake_tables import gold_of, held, unequal
+from tests.lake.small_site import Site, new_lake
+from tests.support.patience import LONG_PATIENCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+_BETWEEN_POLLS = 0.5
+"""Seconds: each poll has the processor that the run needs."""
+
+
+class Running:
+    """A run in a thread. told: its lines."""
+
+    def __init__(self, site: Site, lake: Lake, spark: SparkSession) -> None:
+        self.site, self.lake = site, lake
+        self.told: list[str] = []
+        self._stop = threading.Event()
+        self._failed: list[BaseException] = []
+        self._spark = spark
+        self._thread = threading.Thread(target=self._run, name="run")
+        self._seen: list[int] = []
+
+    def _run(self) -> None:
+        try:
+            run(self.site.plan(self.lake), lambda: nullcontext(self._spark), self.told.append, self._stop)
+        except BaseException as wrong:  # noqa: BLE001 - raised where it is waited for
+            self._failed.append(wrong)
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """It runs for the context, and has to end when it is told to."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            self._thread.join(LONG_PATIENCE)
+        assert not self._thread.is_alive()
+        assert self._failed == []
+
+    def until(self, holds: Callable[[], object], what: str) -> None:
+        """Wait. Raises AssertionError: it does not come to hold, or the run has ended."""
+        limit = time.monotonic() + LONG_PATIENCE
+        while not holds():
+            assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
+            assert time.monotonic() < limit, f"not {what}: {self.site.problems(self.lake)}, {self.told}"
+            time.sleep(_BETWEEN_POLLS)
+
+    def has_all(self) -> None:
+        """Wait until bronze has all of the site once, and gold all of bronze."""
+        self.has_read_all()
+        self.until(lambda: not is_behind(self.lake), "gold has all of bronze")
+        assert str(self.site.rounds * 1000) in self.retentions(), "the last change is in history"
+
+    def has_read_all(self) -> None:
+        """Wait until bronze has all of the site once."""
+        self._seen = []
+        self.until(lambda: self._is_written() and not self.site.problems(self.lake), "bronze is whole")
+
+    def _is_written(self) -> bool:
+        """Whether any table has another version than at the last poll: to read them all takes more than to ask."""
+        before, self._seen = self._seen, [self.lake.version(table) for table in TABLES.values()]
+        return before != self._seen
+
+    def retentions(self) -> list[str]:
+        """The values of the changed config that history has."""
+        rows = held(self.lake, "history")
+        return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
+
+
+@pytest.mark.takes(75)
+def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_path: Path) -> None:
+    site = Site(tmp_path / "site")
+    running = Running(site, new_lake(tmp_path / "lake"), spark)
+    site.go_on(running.lake)
+    with running.going_on():
+        running.has_read_all()
+
+        # A request log is rotated and packed while it is written to.
+        site.go_on(running.lake)
+        old = site.request_log.with_suffix(".log.1")
+        site.request_log.rename(old)
+        site.go_on(running.lake)
+        running.has_read_all()
+        packed = old.with_suffix(".1.gz")
+        whole = gzip.compress(old.read_bytes())
+        (tmp_path / "packing").write_bytes(whole)
+        (tmp_path / "packing").rename(packed)
+        old.unlink()
+
+        # A metadata log that can't be read is told of once, and the others go on.
+        hidden = site.log.with_name("hidden")
+        site.log.rename(hidden)
+        running.until(lambda: any(line.startswith("kraft_log: ") for line in running.told), "line about the log")
+        taken = len(held(running.lake, "request"))
+        site.segment = hidden / site.segment.name
+        site.go_on(running.lake)
+        running.until(lambda: len(held(running.lake, "request")) > taken, "request logs are read all the same")
+        hidden.rename(site.log)
+        site.segment = site.log / site.segment.name
+        running.has_all()
+        running.until(lambda: "kraft_log: it works again" in running.told, "line that it works again")
+        of_log = [line for line in running.told if line.startswith("kraft_log: ") and "kraft_log: read " not in line]
+        assert len(of_log) == 2, of_log
+        assert str(site.log) in of_log[0]
+
+        # What was read may go: a packed file, the file's own lines, and the file.
+        packed.unlink()
+        site.request_log.write_bytes(b"")
+        site.go_on(running.lake)
+        running.has_read_all()
+        site.request_log.unlink()
+        site.go_on(running.lake)
+        running.has_all()
+    before = gold_of(running.lake)
+    report = update(site.plan(running.lake), lambda: nullcontext(spark))
+    assert report.taken == {}, "the run has left nothing"
+    assert unequal(before, gold_of(running.lake)) == ""

@@ -1,0 +1,84 @@
+"""A site with two lakes, an undisturbed one and one that tests disturb, and what Spark tells of the first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.lake.app import update
+from console.lake.lake import Lake
+from tests.lake.lake_tables import gold_of, unequal
+from tests.lake.small_site import Site, new_lake
+from tests.support.patience import PATIENCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Json = dict[str, Any]
+
+
+class TwoLakes:
+    """A site with two lakes: one undisturbed, and one that is. Both go on from test to test.
+
+    watched: how many updates of the calm one have taken anything in, all of which are in `events`.
+    """
+
+    def __init__(self, folder: Path, spark: SparkSession, log: EventLog) -> None:
+        self.site = Site(folder / "site")
+        self.calm, self.disturbed = (new_lake(folder / name) for name in ("calm", "disturbed"))
+        self.watched = 0
+        self.log = log
+        self._spark = spark
+
+    def go_on(self, rounds: int = 1) -> None:
+        """So many rounds of the site."""
+        for _ in range(rounds):
+            self.site.go_on(self.calm, self.disturbed)
+
+    def update(self, lake: Lake) -> None:
+        """Take in what is new."""
+        with self.log.written() if lake is self.calm else nullcontext():
+            report = update(self.site.plan(lake), lambda: nullcontext(self._spark))
+        self.watched += lake is self.calm and bool(report.taken)
+
+    def compare(self) -> None:
+        """Take in what is new in both; they have to be equal, and have all of it once."""
+        for lake in (self.calm, self.disturbed):
+            self.update(lake)
+            assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
+        assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
+
+
+class EventLog:
+    """Spark's event log, which has each plan as text. folder: an empty one."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.folder = folder
+        java: Any = spark._jvm
+        self._context = java.org.apache.spark.SparkContext.getOrCreate()
+        self._listener = java.org.apache.spark.scheduler.EventLoggingListener(
+            self._context.applicationId(),
+            self._context.applicationAttemptId(),
+            java.java.net.URI(folder.as_uri()),
+            self._context.getConf().set("spark.eventLog.compress", "false"),
+            self._context.hadoopConfiguration(),
+        )
+        self._listener.start()
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Have what happens within the context in the log."""
+        self._context.addSparkListener(self._listener)
+        try:
+            yield
+        finally:
+            self._context.listenerBus().waitUntilEmpty(int(1000 * PATIENCE))
+            self._context.removeSparkListener(self._listener)
+
+    def events(self) -> list[Json]:
+        """Return what Spark has told until now."""
+        files = self.folder.rglob("events_*")
+        return [json.loads(line) for path in sorted(files) for line in path.read_bytes().splitlines() if line]

@@ -1,0 +1,76 @@
+"""Histories as they came in, brought into bronze on Spark step by step, and the gold that is there then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from console.lake.app import Application
+from console.lake.inputs import Inputs
+from console.lake.kraft import ROW_SCHEMA
+from console.lake.lake import Lake
+from console.lake.plans import Settings
+from console.lake.runs import Plan, Report
+from console.lake.schema import (
+    ALTER_REQUEST,
+    JOURNAL,
+    KRAFT_RECORD,
+    REQUEST,
+    REQUEST_1S,
+    SNAPSHOT,
+    Table,
+    arrow_schema,
+)
+from console.lake.tables import Batch
+from console.lake.transforms.change_event import tagged
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def application(spark: Any, where: Path, files: Mapping[str, str] | None = None) -> Application:
+    """An application on a new lake without sources. files: the operator's."""
+    lake = Lake.create(str(where))
+    for name, text in (files or {}).items():
+        (where / name).write_text(text, encoding="utf-8")
+    settings = Settings(lake.where, Inputs(), lake.path("hmac.key"))
+    return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", ""))
+
+
+def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:
+    """The rows of a step as today's bronze tables have them."""
+    records = pa.RecordBatch.from_pylist(
+        [{name: row.get(name) for name in ROW_SCHEMA.names} for row in step.get("kraft_record", ())], schema=ROW_SCHEMA
+    )
+    polls = [{"is_sensitive": False, **row} for row in step.get("poll", ())]
+    requests = [
+        {"cluster_id": row["cluster_id"], "lines": 0, "damaged": 0, column: _of(table, row)}
+        for column, table, name in (("second", REQUEST_1S, "request_1s"), ("alter", ALTER_REQUEST, "alter_request"))
+        for row in step.get(name, ())
+    ]
+    return {
+        KRAFT_RECORD: pa.Table.from_batches([tagged(records)]),
+        SNAPSHOT: _table(SNAPSHOT, [*step.get("snapshot", ()), *polls]),
+        JOURNAL: _table(JOURNAL, [{**row, "read_ts": number} for row in step.get("journal", ())]),
+        REQUEST: pa.Table.from_pylist(requests, schema=arrow_schema(REQUEST)),
+    }
+
+
+def _of(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {column.name: row.get(column.name) for column in table.columns}
+
+
+def _table(table: Table, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist([_of(table, row) for row in rows], schema=arrow_schema(table))
+
+
+def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
+    """Append steps to bronze, at once: the one of that number, and those before it."""
+    first = number - len(steps) + 1
+    parts = [bronze_of(step, first + place) for place, step in enumerate(steps)]
+    for table in parts[0]:
+        rows = pa.concat_tables(part[table] for part in parts)
+        if rows.num_rows:
+            app.tables.append(app.tables.spark.createDataFrame(rows), table, Batch("worlds", number))

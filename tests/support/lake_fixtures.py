@@ -1,0 +1,67 @@
+"""For tests of the lake: a new one, and one session of Spark for all of them, started by the first that asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from console.lake.lake import Lake
+    from tests.lake.two_lakes import TwoLakes
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What needs Spark is slow."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """A new lake."""
+    from console.lake.lake import Lake
+
+    return Lake.create(str(tmp_path / "lake"))
+
+
+@pytest.fixture(scope="session")
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where that session writes, its `spark.log` too."""
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_folder: Path) -> Iterator[SparkSession]:
+    """Spark with Delta on two cores of this machine, in UTC, with two partitions after a shuffle."""
+    from console.collecting.gateway import session
+    from console.collecting.java import Group, find_java, spark_jars
+    from console.lake.spark import for_few_rows
+
+    settings = {
+        "spark.master": "local[2]",
+        # An action brings keys and counts to the driver, and no rows.
+        "spark.driver.maxResultSize": "4m",
+        "spark.local.dir": str(spark_folder),
+        "spark.sql.warehouse.dir": (spark_folder / "warehouse").as_uri(),
+    }
+    java = find_java(os.environ).program
+    jars = spark_jars(os.environ, {Group.DELTA}, java)
+    with (spark_folder / "spark.log").open("wb") as log, session(settings, java=java, jars=jars, log=log) as started:
+        for_few_rows(started)
+        yield started
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, spark_folder: Path) -> TwoLakes:
+    """A site with two lakes, which go on from test to test: one is left alone, the other is not."""
+    from tests.lake.two_lakes import EventLog, TwoLakes
+
+    events = spark_folder / "events"
+    events.mkdir()
+    return TwoLakes(tmp_path_factory.mktemp("two"), spark, EventLog(spark, events))
