@@ -181,8 +181,8 @@ def require_own(path: Path) -> None:
 
     The file, every link on the way and every folder above each has to belong to this user or to root, and no other user
     may write it. A folder that all may write is accepted where it is sticky (/tmp): there nobody else replaces a file
-    of this user. A group may write if it is the private one of this user, as many systems give everyone. A path that
-    leads nowhere passes.
+    of this user; so is /dev/null, which stays empty. A group may write if it is the private one of this user, as many
+    systems give everyone. A path that leads nowhere passes.
 
     Raises:
         UntrustedPath: the text names the first such file or folder, and how to mend it.
@@ -199,7 +199,9 @@ def require_own(path: Path) -> None:
             raise UntrustedPath(at, f"{at} belongs to another user; make it yours, or use a copy of yours")
         is_link = stat.S_ISLNK(found.st_mode)
         if not is_link and _may_be_written(at, found):
-            raise UntrustedPath(at, f"others may write {at}; chmod go-w {shlex.quote(str(at))}")
+            is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+            how = f"chmod go-w {shlex.quote(str(at))}" if is_plain else "it is no plain file: use one of yours"
+            raise UntrustedPath(at, f"others may write {at}; {how}")
         if is_link:
             links += 1
             if links > MAX_LINKS:
@@ -217,6 +219,8 @@ def _may_be_written(path: Path, found: os.stat_result) -> bool:
     mode = stat.S_IMODE(found.st_mode)
     if stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX:
         return False
+    if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
+        return False  # it stays empty, whatever is written
     return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(path, found.st_gid)))
 
 

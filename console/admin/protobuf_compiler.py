@@ -13,7 +13,7 @@ from typing import Any
 
 from console.model.schemas import NotDecoded, SchemaText
 from console.programs import finished, python
-from console.wire.protobuf import MISSING
+from console.wire.protobuf import missing
 
 SECONDS = 8
 """For the compiler, of the clock and of the processor."""
@@ -75,7 +75,7 @@ def compiled(schema: SchemaText) -> bytes:
     """
     tools = find_spec("grpc_tools")
     if tools is None or not tools.submodule_search_locations:
-        raise NotDecoded(MISSING)
+        raise NotDecoded(missing())
     if (given := _descriptor_in(schema.text)) is not None:
         return _descriptor_set(given, schema.references)
     return _compiled(schema.text, [(each.name, each.text) for each in schema.references])
@@ -104,7 +104,7 @@ def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
         if done.returncode:
             why = _why(done.stderr).replace(f"{sources}/", "").removeprefix(f"{MAIN}:")
             raise NotDecoded(
-                MISSING if common is None and "google/type/" in why else f"its schema is not compiled: {why}"
+                missing() if common is None and "google/type/" in why else f"its schema is not compiled: {why}"
             )
         if made.stat().st_size > LARGEST:
             raise NotDecoded(f"its schema is compiled to more than {LARGEST >> 20} MiB")

@@ -391,10 +391,10 @@ def decoder_of(schema: SchemaText) -> Callable[..., bytes]:
     """
     match schema.kind:
         case "AVRO":
-            from console.wire.avro import MISSING
+            from console.wire.avro import missing
 
             if find_spec("fastavro") is None:
-                raise NotDecoded(MISSING)
+                raise NotDecoded(missing())
             return decoding_process().decoder(schema)
         case "PROTOBUF":
             from console.admin.protobuf_compiler import MAIN, compiled

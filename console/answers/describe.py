@@ -78,9 +78,10 @@ def _rate_not_set(target: ConfigResource, key: str) -> bool:
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
-    if known_entry(snapshot, target, key.name) is not None:
+    described = known_entry(snapshot, target, key.name)
+    if described is not None:
         own = f"each broker has a value of its own: describe broker ID {quote(key.name)}; "
-        mode = update_mode(target.type, key.name)
+        mode = update_mode(target.type, key.name, described)
         alters = mode in (UpdateMode.AT_ONCE, UpdateMode.CLUSTER_WIDE)
         if mode == UpdateMode.PER_BROKER:
             alters = not target.is_cluster_default

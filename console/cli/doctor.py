@@ -12,7 +12,7 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health, any_bad, checks_result
 from console.cli.opening import DONE, FAILED, USAGE, context_of, log_in_on_the_way
-from console.cli.screen import dumb, no_unicode, not_a_terminal
+from console.cli.screen import UTF8_WINDOW, dumb, no_unicode, not_a_terminal, plain_window
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 LEAST_ROOM = 64 * 1024 * 1024
@@ -95,6 +95,8 @@ def _locale(environ: Mapping[str, str]) -> Check:
     why = no_unicode(environ)
     if why:
         return Check("locale", Health.NOTE, why, "export LC_ALL=C.UTF-8")
+    if why := plain_window(environ):
+        return Check("locale", Health.NOTE, why, UTF8_WINDOW)
     return Check("locale", Health.OK, locale.nl_langinfo(locale.CODESET))
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import sys
 from importlib.metadata import Distribution, PackagePath, distribution, distributions
 from pathlib import Path
 
+from console.extras import NAME, licences_of_bundle
 from console.terminal import complain, put
 
-_NAME = "kafka-admin-console"
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
 _UNTOUCHED, _CHANGED = 0, 1
 
@@ -22,7 +21,7 @@ def release() -> str:
     """Return the version, and in brackets the commit that it was built from: as the package says, else as git does."""
     from importlib.metadata import version
 
-    number, made_of = version(_NAME), commit()
+    number, made_of = version(NAME), commit()
     return f"{number} ({made_of})" if made_of else number
 
 
@@ -48,7 +47,7 @@ def commit() -> str:
 
 def licences() -> int:
     """Print the licences of a bundle as they were put into it, else of each package of this environment. Returns 0."""
-    packed = Path(sys.prefix) / "share" / "kac" / "licenses.txt"
+    packed = licences_of_bundle()
     if packed.is_file():
         put(packed.read_text())
         return 0
@@ -68,7 +67,7 @@ def self_options(parser: argparse.ArgumentParser) -> None:
 
 def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
     """Print each file that is missing or changed, and return the exit code."""
-    installed = distribution(_NAME)
+    installed = distribution(NAME)
     if not installed.files:
         complain("the list of installed files is not here; for the Debian package: dpkg -V kac")
         return _CHANGED
@@ -76,7 +75,7 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
     for problem in different:
         complain(problem)
     if different:
-        complain(f"{len(different)} of {len(installed.files)} files differ. Install {_NAME} again.")
+        complain(f"{len(different)} of {len(installed.files)} files differ. Install {NAME} again.")
         return _CHANGED
     put(f"kac {installed.version}: {len(installed.files)} files are as they were installed\n")
     return _UNTOUCHED

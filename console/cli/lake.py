@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
+from console.extras import how_to_add
 from console.model.numbers import decimal_number, option
 from console.terminal import complain
 
@@ -125,7 +126,7 @@ def run_lake(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] in ("console", "widgets", "themes"):
             raise
-        complain(f"{missing.name} is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+        complain(f"{missing.name} is not installed: {how_to_add('lake')}, then run this again")
         return FAILED
 
 

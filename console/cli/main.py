@@ -140,6 +140,23 @@ def _columns() -> int:
         return 80
 
 
+class _Once(argparse.Action):
+    """Keeps an option's value, and refuses another value for it: argparse would keep the last one without a word. Two
+    clusters, one before the command's name and one behind it, are refused as well."""
+
+    def __call__(
+        self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, spelled: str | None = None
+    ) -> None:
+        given: dict[str, Any] = namespace.__dict__.setdefault(_GIVEN, {})
+        if spelled is not None and given.setdefault(self.dest, values) != values:
+            raise argparse.ArgumentError(self, "given twice with different values, and only one counts")
+        setattr(namespace, self.dest, values)
+
+
+_GIVEN = "values given"
+"""Not the name of an option."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors, which repeat what was given, are written as all output is: without control characters.
 
@@ -149,6 +166,11 @@ class Parser(argparse.ArgumentParser):
 
     meant: Callable[[], str] | None = None
     words: Sequence[str] = ()
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.register("action", None, _Once)
+        self.register("action", "store", _Once)
 
     def error(self, message: str) -> NoReturn:
         """End the process after an error, with the line that was probably meant."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
+OWN_DEFAULTS = "own_defaults"
+"""The namespace's name for what a noun's own options are where they are not given."""
 KAFKA = "kafka"
 """The form of Kafka's own tool, line for line."""
 
@@ -150,12 +152,11 @@ class Asked:
         self.asked.add(name)
         return getattr(self.given, name)
 
-    def idle(self, noun: Noun) -> list[str]:
-        """Return the options of the noun that are given and were not asked for."""
-        parser = argparse.ArgumentParser(add_help=False)
-        noun.add_options(parser)
-        unset, given = vars(parser.parse_args([])), vars(self.given)
-        idle = (name for name, value in unset.items() if given.get(name, value) != value and name not in self.asked)
+    def idle(self) -> list[str]:
+        """Return the noun's own options that are given and were not asked for."""
+        given = vars(self.given)
+        unset = given[OWN_DEFAULTS].items()
+        idle = (name for name, value in unset if given[name] != value and name not in self.asked)
         return [f"--{name.replace('_', '-')}" for name in idle]
 
 
@@ -232,7 +233,10 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
+    others = [*parser._actions]  # argparse has no other way to tell what it was given
     noun.add_options(parser)
+    own = {each.dest: parser.get_default(each.dest) for each in parser._actions if each not in others}
+    parser.set_defaults(**{OWN_DEFAULTS: own})
     parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
     parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
     parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")

@@ -119,7 +119,7 @@ class NounCommand(Struct):
         is_query = any(isinstance(each, QueryStatement) for each in statements)
         # `_answer` and `_read_existing` look at them.
         given.asked |= {"exit_code"} if is_query else {"if_exists", "if_not_exists"}
-        if idle := given.idle(self.noun):
+        if idle := given.idle():
             raise OptionsError(f"--{action} takes no {', '.join(idle)}")
 
         async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
@@ -178,12 +178,12 @@ class NounCommand(Struct):
             return None
         reader = SnapshotReader(client, context)
         await reader.read_cluster()  # whether another cluster has the topic says nothing
-        await reader.read_topics([self.given.topic])
+        await reader.read_topics(self.given.topic)
         return reader.snapshot
 
     def _is_needless(self, known: Snapshot) -> bool:
         """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
-        topic = self.given.topic
+        (topic,) = self.given.topic
         exists = topic in known.topics
         if self.given.if_not_exists if exists else self.given.if_exists:
             self.complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")

@@ -20,6 +20,7 @@ from console.cli.noun import (
     pairs,
 )
 from console.cli.opening import command_client, context_of, open_log_file
+from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
 from console.model.numbers import natural_number, option
 
@@ -38,7 +39,11 @@ examples:
 
 def _topic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--topic", metavar="NAME", help="its name; with --list, --describe, --delete also a pattern, as svc-*"
+        "--topic",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="its name; with --list, --describe, --delete also a pattern, as svc-*; may be repeated",
     )
     parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
     parser.add_argument(
@@ -62,18 +67,29 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
-    if action in ("list", "describe") and (action == "list" or given.topic is None or _is_pattern(given.topic)):
+    for text in given.topic:
+        if action in ("list", "describe") or (action == "delete" and _is_pattern(text)):
+            _refuse_regex(text)
+    if action == "list" or (action == "describe" and (not given.topic or any(map(_is_pattern, given.topic)))):
         return (_topic_list(given),)
-    name = need(given.topic, "--topic", action)
+    if not given.topic:
+        need(None, "--topic", action)
+    if len(given.topic) > 1 and (given.if_exists or given.if_not_exists):
+        raise OptionsError("--if-exists and --if-not-exists are of one --topic")
+    return tuple(text for name in dict.fromkeys(given.topic) for text in _of_one_topic(given, name, action))
+
+
+def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> Statements:
+    name = quote(topic)
     match action:
         case "describe":
             return (f"describe topic {name}",)
         case "create":
             return (_topic_create(given, name),)
         case "delete":
-            return (f"delete topic {quote_pattern(given.topic)}",)
+            return (f"delete topic {quote_pattern(topic)}",)
     if given.replication_factor is not None:
-        how = f"kac moves replication {shell_word(given.topic)} {given.replication_factor}"
+        how = f"kac moves replication {shell_word(topic)} {given.replication_factor}"
         raise OptionsError(f"replicas are moved: {how} plans it, and with --run does it")
     if given.replica_assignment is not None:
         how = f"move topic {name} partition N to ID,ID,…"
@@ -105,8 +121,24 @@ def _is_pattern(name: str) -> bool:
     return any(char in name for char in "*?[")
 
 
+def _refuse_regex(text: str) -> None:
+    """Raise OptionsError for what is a regular expression by its looks, as kafka-topics takes them: as a pattern it
+    would match other topics, or none."""
+    if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
+        return
+    globs = globs_of(text)
+    does = " ".join(f"--topic {shell_word(glob)}" for glob in globs)
+    if not globs:
+        does = f"kac topics --list --output csv | grep -E {shell_word(text)}"
+    elif ".*" in text:
+        does += f", or for the names that go on behind a dot --topic {shell_word(text.replace('.*', '.?*'))}"
+    raise OptionsError(
+        f"'{text[:200]}' looks like a regular expression; the patterns of --topic are *, ? and [ab]: {does}"
+    )
+
+
 def _topic_list(given: argparse.Namespace) -> str:
-    words = [quote_pattern(given.topic)] if given.topic is not None else []
+    words = [quote_pattern(name) for name in given.topic]
     if given.exclude_internal:
         words.append("internal=false")
     if given.under_replicated_partitions:

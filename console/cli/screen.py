@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import locale
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +25,7 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 def no_screen(environ: Mapping[str, str]) -> str:
     """Return why the screen can't be shown here and what to run instead, ``""`` if it can."""
-    why = not_a_terminal() or dumb(environ) or no_unicode(environ)
+    why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
     return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
 
 
@@ -59,6 +60,34 @@ def no_unicode(environ: Mapping[str, str]) -> str:
         return ""
     remedy = "if the terminal shows UTF-8: LC_ALL=C.UTF-8"
     return f"{name}={environ[name]} has no UTF-8, and the screen is drawn with it ({remedy})"
+
+
+SCREEN_SECONDS = 2.0
+"""For GNU screen to say what a window is like; it takes some milliseconds."""
+UTF8_WINDOW = "start it as screen -U, or type in it: Ctrl-A :utf8 on on"
+
+
+def plain_window(environ: Mapping[str, str]) -> str:
+    """Return that this window of GNU screen has no UTF-8, whatever the locale says by now: it would show each byte of a
+    line as a character. ``""`` for another window, where screen does not say, and outside of screen."""
+    if not environ.get("STY") or environ.get("TMUX"):
+        return ""
+    import subprocess
+
+    from console.programs import finished, of_user
+
+    words = ("screen", "-S", environ["STY"], "-p", environ.get("WINDOW") or "0", "-Q", "info")
+    try:
+        told = finished(of_user(words, environ), SCREEN_SECONDS, capture_output=True, text=True, errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if told.returncode or _WINDOW.match(told.stdout) is None or "UTF-8" in told.stdout.split():
+        return ""
+    return f"this window of GNU screen has no UTF-8, and the screen is drawn with it ({UTF8_WINDOW})"
+
+
+_WINDOW = re.compile(r"\(\d+,\d+\)/\(\d+,\d+\)")
+"""How screen begins to describe a window: the cursor's place and its size."""
 
 
 # ``kac`` without a command: the screen.

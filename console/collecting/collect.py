@@ -59,6 +59,8 @@ from console.model.failure import Failure
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
 from console.model.snapshot import GONE, Snapshot, settled_topics
+from console.plan.stale_throttles import THROTTLES, owned_by_moves
+from console.session.reading import limits_copies
 from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused, read_reassignments, read_scram
 
@@ -393,6 +395,8 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
         await session.keep(read_reassignments(session.client))
+        if limits_copies(session.snapshot):
+            await session.read_log_dirs()
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
     return observation(session.snapshot, datetime.now(UTC), failed)
@@ -457,13 +461,15 @@ class Observation:
     """The result of one poll.
 
     at: the time of the last answer. failed: the errors, by entity type and key; None: of all of the type. Of a resource
-    that is in `state` as well its configs could not be read; attributes with a colon are known.
+    that is in `state` as well its configs could not be read; attributes with a colon are known. owned: the throttles
+    that running moves use, by resource: they come and go with the moves, and are not in `state`.
     """
 
     cluster_id: str
     at: datetime
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+    owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
 
 
 class Row(NamedTuple):
@@ -494,8 +500,23 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
     failed |= {what: str(failure) for what, failure in unread.items()}
     if not snapshot.versions:
         failed.setdefault(("feature", None), "no broker reported its features")
-    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, failed).items() if values}
-    return Observation(snapshot.cluster.cluster_id or "", at, state, failed)
+    owned = _owned(snapshot)
+    found = {
+        entity: tuple(sorted(each for each in values if each.attr not in owned.get(entity, ())))
+        for entity, values in _values(snapshot, failed).items()
+    }
+    state = {entity: values for entity, values in found.items() if values}
+    return Observation(snapshot.cluster.cluster_id or "", at, state, failed, owned)
+
+
+def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
+    """Return the throttles that belong to running moves, or may: where the moves could not be read."""
+    found: dict[Resource, set[str]] = defaultdict(set)
+    for resource, key in owned_by_moves(snapshot):
+        if key in THROTTLES:
+            type_ = CONFIG_TYPES[resource.type]
+            found[Resource(type_, config_key(type_, resource.name))].add(key)
+    return {entity: frozenset(keys) for entity, keys in found.items()}
 
 
 def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
@@ -590,9 +611,12 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     """Return the rows of the table `snapshot`, and the new state.
 
     A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
-    its configs did, its state stays.
+    its configs did, its state stays. What belongs to a running move stays as it was before the move.
     """
     now = dict(seen.state)
+    for entity, keys in seen.owned.items():
+        if before := [value for value in last.get(entity, ()) if value.attr in keys]:
+            now[entity] = tuple(sorted((*now.get(entity, ()), *before)))
     for entity in now.keys() & seen.failed.keys():
         configs = (value for value in last.get(entity, ()) if not value.attr.startswith(":"))
         now[entity] = tuple(sorted((*now[entity], *configs)))

@@ -32,6 +32,7 @@ from console.collecting.java import (
 )
 from console.collecting.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.contexts.lake_files import lake_files
+from console.extras import how_to_add
 from console.lake.files import LakeError
 from console.lake.lake import Lake, NoLake
 from console.lake.reader import Tables, gone_lines
@@ -39,7 +40,6 @@ from console.lake.schema import TABLES
 from console.plan.amounts import size
 from console.present.names import plural
 
-INSTALL = "pip install 'kafka-admin-console[lake]'"
 TESTED = {"pyspark": "4.2.0"}
 """Versions that are tested."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
@@ -80,7 +80,9 @@ def _java(javas: list[Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
         tried = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
-        remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; only builds of many rows need it"
+        remedy = (
+            f"install Java 17 or newer, or {how_to_add('lake')}, which brings one; only builds of many rows need it"
+        )
         yield Check("Java", Health.BAD, tried, remedy)
         return
     for each in javas[: javas.index(taken)]:  # the user wanted these
@@ -137,10 +139,10 @@ def _package(name: str, needed: bool) -> Check:
         found = version(name)
     except PackageNotFoundError:
         what = Health.BAD if needed else Health.NOTE
-        return Check(name, what, "not installed", INSTALL)
+        return Check(name, what, "not installed", how_to_add("lake"))
     wanted = TESTED.get(name)
     if wanted is not None and found != wanted:
-        return Check(name, Health.NOTE, found, f"{name} {wanted} is tested: {INSTALL}")
+        return Check(name, Health.NOTE, found, f"{name} {wanted} is tested: {how_to_add('lake')}")
     return Check(name, Health.OK, found)
 
 

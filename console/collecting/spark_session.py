@@ -27,6 +27,7 @@ from console.collecting.java import (
     spark_jars,
     start_options,
 )
+from console.extras import how_to_add
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder
 
@@ -98,7 +99,7 @@ def ready(
         NoSpark: what is missing, and what to do.
     """
     if find_spec("pyspark") is None:
-        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+        raise NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
     java = find_java(environ)
     return java, spark_jars(environ, groups, java.program, say)
 

@@ -37,7 +37,8 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     if at.scheme not in ("s3", "s3a"):
         return None
     from console.admin.aws_keys import Ask, region_of
-    from console.lake.files import PACKAGE, LakeError
+    from console.extras import how_to_add
+    from console.lake.files import LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -49,7 +50,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.path.strip("/"):
         raise LakeError(f"AWS_ENDPOINT_URL is {given!r}, which is no address of a store: https://HOST[:PORT]")
     if find_spec("obstore") is None:
-        raise LakeError(f"{where} needs obstore, which is not installed: {PACKAGE}")
+        raise LakeError(f"{where} needs obstore, which is not installed: {how_to_add('history')}")
     from console.lake.s3 import S3Files
 
     cache = cache_directory(environ) / "lake"

@@ -29,7 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import console
 from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
-from console.lake.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
+from console.lake.files import Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
 from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.lake.inputs import Inputs, UnreadableInput, owned
 from console.lake.lake import Lake
@@ -540,7 +540,9 @@ def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
     try:
         from console.lake.s3 import S3Files, S3Keys
     except ImportError:
-        raise LakeError(f"{where} needs obstore beside the driver, which is not installed: {PACKAGE}") from None
+        raise LakeError(
+            f"{where} needs obstore beside the driver, which is not installed: pip install obstore"
+        ) from None
     bucket = urlsplit(where).netloc
     conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
 

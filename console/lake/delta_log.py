@@ -23,7 +23,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from console.lake.files import PACKAGE, DamagedLake, Filesystem, LakeError
+from console.extras import how_to_add
+from console.lake.files import DamagedLake, Filesystem, LakeError
 from console.model.foreign_json import json_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def duckdb() -> ModuleType:
     for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
         with suppress(ImportError):
             return import_module(name)
-    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {how_to_add('history')}")
 
 
 def connected() -> DuckDBPyConnection:

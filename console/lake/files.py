@@ -22,8 +22,6 @@ from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, write_whole
 
-PACKAGE = "pip install 'kafka-admin-console[history]'"
-
 
 class LakeError(Exception):
     """A message about a lake for the operator: what is wrong with it, where, and what to do."""

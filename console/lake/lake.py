@@ -29,6 +29,7 @@ from console.lake.files import NO_FILE, Filesystem, LakeError, Lock, is_run_id, 
 from console.lake.schema import Table
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text, plural
+from console.safe_files import why_unread
 
 FORMAT = 1
 KEY_FILE = "KAC_LAKE_KEY_FILE"
@@ -145,11 +146,20 @@ class Lake:
             return {**json_of(text)}
 
     def own_file(self, name: str) -> bytes | None:
-        """Return the content of a file that the operator has put into the lake; None: there is none. OSError."""
+        """Return the content of a file that kac or the operator has put into the lake; None: there is none. Raises
+        LakeError where it can't be read."""
         try:
             return self.files.read(self.path(name))
         except FileNotFoundError:
             return None
+        except OSError as wrong:
+            raise self._unreadable(name, wrong) from wrong
+
+    def _unreadable(self, name: str, wrong: OSError) -> LakeError:
+        return LakeError(
+            f"{self.path(name)} can't be read: {why_unread(wrong)}. Look what it is (ls -l): put a plain file "
+            "there that kac may read, or take it away."
+        )
 
     # -- tables --------------------------------------------------------------------------------------------------------
 
@@ -219,7 +229,7 @@ class Lake:
             self.files.remove(self.path(f"runs/{name}"))
 
     def runs(self) -> Iterator[dict[str, Any]]:
-        """Yield what the last runs did, newest first."""
+        """Yield what the last runs did, newest first. LakeError: the record of one can't be read."""
         for name in self._run_names():
             try:
                 found = {**json_of(self.files.read(self.path(f"runs/{name}")))}
@@ -228,7 +238,7 @@ class Lake:
             except OSError as wrong:
                 if wrong.errno in NO_FILE:
                     continue
-                raise
+                raise self._unreadable(f"runs/{name}", wrong) from wrong
             yield found
 
     def _run_names(self) -> list[str]:

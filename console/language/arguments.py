@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
 from console.language.reader import Candidate, Expected, Mark, Reader, Role, What
 from console.language.statements import (
@@ -207,7 +208,6 @@ def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
-_REGEX = re.compile(r"\.[*+]|^\^|\$$|\\.|[|()]")
 
 
 def key_of(reader: Reader, word: Word) -> Key:
@@ -310,11 +310,10 @@ def is_glob(pattern: str) -> bool:
 def regex_hint(pattern: str | None) -> str:
     """Return a hint for a pattern that looks like a regular expression, as Kafka's own tools take it; ``""`` for
     others."""
-    if pattern is None or _REGEX.search(pattern) is None:
+    if pattern is None or not looks_like_regex(pattern):
         return ""
-    plain = re.sub(r"\.[*+]", "*", pattern.replace("\\", "")).strip("^$")
-    meant = f": {plain}" if _REGEX.search(plain) is None else ""
-    return f"a pattern has *, ? and [ab], and is no regular expression{meant}"
+    meant = " and ".join(globs_of(pattern))
+    return f"a pattern has *, ? and [ab], and is no regular expression{': ' if meant else ''}{meant}"
 
 
 def literal_pattern(text: str) -> str:

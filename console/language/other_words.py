@@ -3,6 +3,7 @@ ours that does it. One table, for the command line and the language. Pure."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -232,3 +233,25 @@ def command_line(line: str, connection: Sequence[str] = ()) -> str:
 def words_of(commands: Collection[str]) -> list[str]:
     """Return all that a typo may have been meant as: these commands, and other tools' words that have a line."""
     return [*commands, *NOUNS, *VERBS, *ALONE]
+
+
+# -- regular expressions, which Kafka's tools take for the names of topics ---------------------------------------------
+
+_OF_REGEX = re.compile(r"\.[*+]|\]\+|^\^|\$$|\\.|[|()]")
+_ONE_NAME = re.compile(r"\^?((?:[A-Za-z0-9_-]|\\?\.(?![*+?{])|\.[*+])+)\$?")
+_IN_GLOB = {".*": "*", ".+": "?*", "\\.": "."}
+
+
+def looks_like_regex(text: str) -> bool:
+    """Return whether a pattern is a regular expression by its looks; one of ``.*`` may be meant as a glob, too."""
+    return _OF_REGEX.search(text) is not None
+
+
+def globs_of(regex: str) -> tuple[str, ...]:
+    """Return the globs that match the same names as a regular expression of topics; empty if there are none, or none
+    that are easily found. Kafka's tools take a comma for ``|`` (TopicFilter)."""
+    found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
+    known = [each[1] for each in found if each is not None]
+    if len(known) < len(found):
+        return ()
+    return tuple(re.sub(r"\.[*+]|\\\.", lambda part: _IN_GLOB[part[0]], each) for each in known)

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 from console.language.quoting import ESCAPES
 
+_SPACE, _BARE, _PLAIN = re.compile(r"[^\S\n]*"), re.compile(r"[^;'\"\s]*"), re.compile(r'[^"\\]*')
+"""White space within a line; what an unquoted piece has; what double quotes have without escapes."""
 _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
@@ -117,6 +119,12 @@ class Scan(Struct, frozen=True):
     flaws: tuple[Flaw, ...] = ()
 
 
+def _after(what: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a stretch ends that may be empty. A search for each character takes a second for a megabyte."""
+    found = what.match(text, at)
+    return found.end() if found is not None else at
+
+
 @dataclass(slots=True)
 class _Scanner:
     text: str
@@ -147,8 +155,7 @@ class _Scanner:
             words.append(self.word())
 
     def skip_space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] != "\n" and self.text[self.at].isspace():
-            self.at += 1
+        self.at = _after(_SPACE, self.text, self.at)
 
     def word(self) -> Word:
         start, pieces = self.at, list[Piece]()
@@ -161,8 +168,7 @@ class _Scanner:
 
     def bare(self) -> Piece:
         start = self.at
-        while self.at < len(self.text) and self.text[self.at] not in ";'\"" and not self.text[self.at].isspace():
-            self.at += 1
+        self.at = _after(_BARE, self.text, start)
         return Piece(self.text[start : self.at], start, self.at)
 
     def raw(self) -> Piece:
@@ -174,18 +180,18 @@ class _Scanner:
         return Piece(self.text[start + 1 : closing], start, self.at, "'")
 
     def escaped(self) -> Piece:
-        start, chars = self.at, list[str]()
+        start, parts = self.at, list[str]()
         self.at += 1
         while self.at < len(self.text):
-            char = self.text[self.at]
-            self.at += 1
+            end = _after(_PLAIN, self.text, self.at)
+            parts.append(self.text[self.at : end])
+            self.at = end + 1
+            char = self.text[end : self.at]
             if char == '"':
-                return Piece("".join(chars), start, self.at, '"')
-            if char == "\\" and self.at < len(self.text):
-                chars.append(self.escape())
-            else:
-                chars.append(char)
-        return self.unclosed(start, "".join(chars))
+                return Piece("".join(parts), start, self.at, '"')
+            if char:
+                parts.append(self.escape() if self.at < len(self.text) else char)
+        return self.unclosed(start, "".join(parts))
 
     def escape(self) -> str:
         """Return the character for an escape; an unknown escape stands for its character."""

@@ -22,14 +22,16 @@ BY_PATTERN = (
 )
 """Severity and pattern of a key; what matches none is of low severity."""
 
+OF_MOVES = (
+    r"(leader|follower)\.replication\.throttled\.(replicas|rate)|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
+)
+"""Keys that are where moves go. Those that no move uses are leftovers, which are named as such."""
 OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
     r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
-    r"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|(leader|follower)\.replication\.throttled\.(replicas|rate)"
-    r"|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second)$"
+    rf"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|{OF_MOVES})$"
 )
-"""Keys that are each broker's own by nature. Throttles are where moves go; those that no move uses are leftovers, which
-are named as such."""
+"""Keys that are each broker's own by nature."""
 
 
 def severity_of(entity_type: str, attr: str) -> str:
@@ -37,6 +39,11 @@ def severity_of(entity_type: str, attr: str) -> str:
     if entity_type == "acl":
         return "high"
     return next((name for name, pattern in BY_PATTERN if re.search(pattern, attr)), "low")
+
+
+def is_of_moves(attr: str) -> bool:
+    """Return whether a key limits moves, and so is set and taken off with them."""
+    return re.fullmatch(OF_MOVES, attr) is not None
 
 
 def is_of_each_broker(attr: str) -> bool:

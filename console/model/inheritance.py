@@ -141,6 +141,13 @@ class Inheritance:
             entry = next((e for c in others if (e := c.get(key)) is not None and _default(e) is not None), entry)
         return None if entry is None else _default(entry)
 
+    def described(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+        """Return a key as the resource describes it; for the cluster default, which lists only what is set there, as
+        any broker does. None where what was read does not have it."""
+        configs = self._snapshot.configs.get(resource)
+        entry = configs.get(key) if configs is not None else None
+        return entry or self.sample(resource.type, key)
+
     def sample(self, resource_type: ResourceType, key: str) -> ConfigEntry | None:
         """Return an entry of the key on any resource of the type, for its data type and flags; None where no resource
         has it."""

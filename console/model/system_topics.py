@@ -206,6 +206,15 @@ def is_kafkas_own(name: str) -> bool:
     return name in _KAFKAS_OWN
 
 
+def is_spared(name: str, *, internal: bool) -> bool:
+    """Return whether a deletion of several topics at once leaves this one out, which is deleted by its name alone.
+
+    Args:
+        internal: whether brokers call it so.
+    """
+    return internal or is_kafkas_own(name)
+
+
 def may_be_of_application(topic: str) -> bool:
     """Return whether a topic is of a Streams application if a group has the first part of its name."""
     return topic.endswith(_OF_STREAMS)

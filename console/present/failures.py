@@ -84,10 +84,20 @@ def left_out_text(names: Sequence[str]) -> str:
     Args:
         names: of the rows that were left out, cleaned.
     """
-    if not names:
-        return ""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"; not for {', '.join(names[:3])}{more}: marked, but not shown (Esc takes a filter away)"
+    return f"; not for {_some(names)}: marked, but not shown (Esc takes a filter away)" if names else ""
+
+
+def spared_text(names: Sequence[str]) -> str:
+    """Return the note that topics of Kafka's own were left out of a deletion of several; ``""`` where none was.
+
+    Args:
+        names: cleaned.
+    """
+    return f"; not {_some(names)}: Kafka's own, deleted by its name alone (delete topic NAME)" if names else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def staged_text(report: StageReport) -> tuple[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from console.model.acl import Acl
-from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser, VoterTarget
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
 from console.plan.edits import (
     AddAcl,
     DeleteScram,
@@ -20,23 +20,24 @@ from console.plan.edits import (
 )
 from console.present.columns import clock
 from console.present.events import details
-from console.present.text import Line, clean
-from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text
+from console.present.text import Line
+from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, only_in_file
 from console.triage.config_changes import HIDDEN as UNTOLD
 from console.triage.events import ID, Event, Kind, Place
 
 
-def way_back(event: Event) -> list[Wish]:
-    """Return what stages the values from before an event, or why that can't be: a wish for each place."""
+def way_back(event: Event, known: Snapshot) -> list[Wish]:
+    """Return what stages the values from before an event, or why that can't be: a wish for each place. known: what
+    brokers describe of their keys."""
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
         return [Wish(NoEdit(many))]
-    return [_wish(event, place) for place in event.places]
+    return [_wish(event, place, known) for place in event.places]
 
 
-def event_lines(event: Event) -> list[Line]:
-    """Return the lines that describe an event, and the command that stages its way back."""
-    wishes = way_back(event)
+def event_lines(event: Event, known: Snapshot) -> list[Line]:
+    """Return the lines that describe an event, and the command that stages its way back. known: as for `way_back`."""
+    wishes = way_back(event, known)
     first = wishes[0].edit
     if isinstance(first, NoEdit):
         return [*details(event), [(f"no way back: {edit_text(first)}", "muted")]]
@@ -44,19 +45,19 @@ def event_lines(event: Event) -> list[Line]:
     return [*details(event), [("⏎ ", "strong"), (edit_text(first) + more, "muted")]]
 
 
-def _wish(event: Event, place: Place) -> Wish:
+def _wish(event: Event, place: Place, known: Snapshot) -> Wish:
     value = UNKNOWN if event.became in (UNTOLD, "") and place.kind is not Kind.CONFIG else event.became
-    return Wish(_edit_back(event, place), value, source=f"at {clock(event.until)}")
+    return Wish(_edit_back(event, place, known), value, source=f"at {clock(event.until)}")
 
 
-def _edit_back(event: Event, place: Place) -> Edit | NoEdit:
+def _edit_back(event: Event, place: Place, known: Snapshot) -> Edit | NoEdit:
     about, was = place.about, event.was
     match place.kind:
         case Kind.CONFIG if isinstance(about, ConfigResource):
             if UNTOLD in (was, event.became):
                 return NoEdit("brokers do not tell the value: set it again with KEY=? or KEY=@FILE")
-            if update_mode(about.type, place.key) is UpdateMode.RESTART:
-                return NoEdit(f"{clean(place.key, 100)} is in the broker's server.properties: change it there")
+            if why := only_in_file(about, place.key, known):
+                return NoEdit(why)
             return UnsetConfig(about, place.key) if was is None else SetConfig(about, place.key, was)
         case Kind.QUOTA if isinstance(about, QuotaEntity):
             return UnsetQuota(about, place.key) if was is None else SetQuota(about, place.key, float(was))

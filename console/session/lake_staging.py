@@ -16,6 +16,7 @@ from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
 from console.model.codes import (
+    BROKER,
     DEFAULT_CONFIG,
     STATIC_BROKER_CONFIG,
     AclOperation,
@@ -27,6 +28,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, is_override
 from console.model.entity_types import BY_NUMBER
+from console.model.inheritance import Inheritance
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state
@@ -65,8 +67,8 @@ class NoEdit(NamedTuple):
     why: str
 
 
-def undo(change: Change) -> Edit | NoEdit:
-    """Return the edit that restores what was there before a change."""
+def undo(change: Change, known: Snapshot) -> Edit | NoEdit:
+    """Return the edit that restores what was there before a change. known: what brokers describe of their keys."""
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
     if change.is_first_poll:
@@ -81,19 +83,29 @@ def undo(change: Change) -> Edit | NoEdit:
         case type_ if type_ in CONFIG_TYPES and change.attr.startswith(":"):
             return _undo_whole(change)
         case _:
-            return wanted(change.entity_type, change.entity_key, change.attr, change.old_value)
+            return wanted(change.entity_type, change.entity_key, change.attr, change.old_value, known)
 
 
-def wanted(type_: str, key: str, attr: str, value: str | None) -> Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or that removes its own value for None."""
+def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> Edit | NoEdit:
+    """Return the edit that sets a key of an entity, or that removes its own value for None. known: as for `undo`."""
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
     resource = config_resource(type_, key)
     if resource is None:
         return NoEdit(f"{entity_text(type_, key)} can't be changed from here")
-    if update_mode(resource.type, attr) is UpdateMode.RESTART:
-        return NoEdit(f"{clean(attr, 100)} is in the broker's server.properties: change it there, and restart it")
+    why = only_in_file(resource, attr, known)
+    if why:
+        return NoEdit(why)
     return UnsetConfig(resource, attr) if value is None else SetConfig(resource, attr, value)
+
+
+def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
+    """Return why a broker does not alter a key while it runs; ``""`` if it does, or if no broker that describes the
+    key was read: releases differ in that, and the broker's own word counts (`stage_wishes` reads it)."""
+    described = Inheritance(known).described(resource, key) if resource.type == BROKER else None
+    if described is None or update_mode(resource.type, key, described) is not UpdateMode.RESTART:
+        return ""
+    return f"{clean(key, 100)} is in the broker's server.properties: change it there, and restart it"
 
 
 def config_resource(type_: str, key: str) -> ConfigResource | None:
@@ -162,8 +174,8 @@ def _undo_scram(change: Change) -> Edit | NoEdit:
         return NoEdit(f"{clean(change.attr, 60)} is a mechanism that is not known here")
 
 
-def align(row: Drifted) -> Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's value, or the baseline's."""
+def align(row: Drifted, known: Snapshot) -> Edit | NoEdit:
+    """Return the edit that gives an outlier the majority's value, or the baseline's. known: as for `undo`."""
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
         return NoEdit("the value is hidden: it was never read. Set it with KEY=? or KEY=@FILE")
@@ -174,7 +186,7 @@ def align(row: Drifted) -> Edit | NoEdit:
         if binding is None:
             return NoEdit("this is an ACL of a kind that is not known here")
         return RemoveAcl(binding) if row.majority_value is None else AddAcl(binding)
-    return wanted(type_, key, row.attr, row.majority_value)
+    return wanted(type_, key, row.attr, row.majority_value, known)
 
 
 def suggested(usage: Usage) -> Edit | NoEdit:
@@ -281,9 +293,13 @@ def _is_gone(edit: Edit, known: Snapshot) -> bool:
 
 
 def _only_in_file(edit: Edit, known: Snapshot) -> str:
-    """Return why a value can't be removed, since it is in the broker's own file; ``""`` if it can."""
+    """Return why a value can't be changed or removed, since it is in the broker's own file; ``""`` if it can."""
+    if isinstance(edit, SetConfig):
+        return only_in_file(edit.resource, edit.key, known)
     if not isinstance(edit, UnsetConfig):
         return ""
+    if why := only_in_file(edit.resource, edit.key, known):
+        return why
     entries = known.configs.get(edit.resource)
     entry = entries.get(edit.key) if entries is not None else None
     if entry is None or entry.source != STATIC_BROKER_CONFIG:

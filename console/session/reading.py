@@ -222,8 +222,17 @@ async def read_everything(session: Session) -> Snapshot:
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named])
-    known = session.snapshot.configs
-    limits = ((each, known[each].get(LOG_DIRS_RATE)) for each in (*brokers, CLUSTER_DEFAULT) if each in known)
-    if any(entry is not None and is_override(entry, each) for each, entry in limits):
-        await session.read_log_dirs()  # whether a copy uses the rate
+    if limits_copies(session.snapshot):
+        await session.read_log_dirs()
     return session.snapshot
+
+
+def limits_copies(snapshot: Snapshot) -> bool:
+    """Return whether a rate limits copies between log directories: these have to be read then to know if it is used."""
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    limits = (
+        (each, snapshot.configs[each].get(LOG_DIRS_RATE))
+        for each in (*brokers, CLUSTER_DEFAULT)
+        if each in snapshot.configs
+    )
+    return any(entry is not None and is_override(entry, each) for each, entry in limits)

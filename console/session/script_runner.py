@@ -12,10 +12,11 @@ from msgspec import Struct, field
 from console import event_loop
 from console.admin.errors import AdminError
 from console.answers.results import Printer
-from console.language.errors import CommandError, LanguageError
+from console.language.errors import CommandError, LanguageError, ParseError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.statements import BarStatement, EditStatement, QueryStatement, Statement
+from console.language.tokenizer import Span
 from console.language.verbs.apply import Apply
 from console.language.verbs.check import Check
 from console.language.verbs.discard import Discard
@@ -49,6 +50,9 @@ LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
 HINTED = 20
 """Errors of a run whose hint searches for the nearest name, which takes time for many names."""
+LONGEST_LINE = 1 << 20
+"""Characters of a script's line: some ten thousand statements. A file of another kind is refused before it becomes
+gigabytes of words."""
 LONGEST_SHOWN = 2_000
 """Characters; a longer line is not repeated with its error."""
 
@@ -93,6 +97,7 @@ def run_script(
     try:
         # Whole, before a context is chosen or a broker asked: a typing error in the last line must not leave half a
         # script done.
+        refuse_long_lines(text)
         statements = parse(text)
     except LanguageError as error:
         say_error(error, text)
@@ -108,6 +113,16 @@ def run_script(
         return runner.exit_code()
     finally:
         client.close()
+
+
+def refuse_long_lines(text: str) -> None:
+    """Raise ParseError for a line of a script that is too long to be one."""
+    start = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            message = f"the line has {len(line):,} characters; {LONGEST_LINE:,} are allowed"
+            raise ParseError(message, Span(start, start, number, 1), "begin a line for each statement")
+        start += len(line) + 1
 
 
 class Runner(Struct):
@@ -366,9 +381,9 @@ def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
     # By offset, without splitting the text: a long script may have an error in each line.
     start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)
     line = text[start:end] if end >= 0 else text[start:]
-    shown = redact(line)
     if len(line) > LONGEST_SHOWN:
         return
+    shown = redact(line)
     mark = ""
     if shown == line:
         mark = f"\n  {' ' * cell_width(clean(line[: error.span.column - 1], LONGEST_SHOWN))}^"

@@ -23,8 +23,7 @@ from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resourc
 from console.model.failure import Failure
 from console.model.name_order import in_order
 from console.model.snapshot import Snapshot
-from console.session.former_changes import any_journal
-from console.session.journal_access import in_journal
+from console.session.former_changes import any_journal, in_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts, read_reassignments

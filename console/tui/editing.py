@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from console.present.failures import failure_text, left_out_text, staged_text
+from console.present.failures import failure_text, left_out_text, spared_text, staged_text
 from console.present.names import plural
 from console.present.text import clean
 from console.session.snapshot_reader import Refused
@@ -29,12 +29,19 @@ class Editing:
         """
         self._session, self.message, self.begin = cluster.session, message, begin
 
-    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
+    def stage(
+        self,
+        edits: Sequence[Edit],
+        lasts_ms: int | None = None,
+        left_out: Sequence[str] = (),
+        spared: Sequence[str] = (),
+    ) -> None:
         """Stage edits, and report what was staged or why it was refused.
 
         Args:
             lasts_ms: milliseconds from the apply until the edits are taken back; None: they stay.
             left_out: names of marked rows that are hidden, and so not edited.
+            spared: names of topics of Kafka's own, which are not deleted with others.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -42,7 +49,7 @@ class Editing:
             self.message.say(failure_text(refused.failure), "failed")
             return
         text, meaning = staged_text(report)
-        self.message.say(text + left_out_text(left_out), meaning)
+        self.message.say(text + spared_text(spared) + left_out_text(left_out), meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
         """Open the command bar with ``set`` for entities.

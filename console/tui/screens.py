@@ -231,10 +231,10 @@ class Confirm(ModalScreen[bool]):
             )
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
-        width = max(20, self.size.width - 2)
+        width, height = max(20, self.size.width - 2), self.size.height - 2
         shown = [part for line in lines for part in wrap(line, width, indent=4)]
-        if len(shown) > self.size.height - 2:  # what is asked stays on the screen
-            shown = [*lines[:-1], *wrap(lines[-1], width, indent=4)]
+        if len(shown) > height:  # what is asked stays on the screen
+            shown = _cut(lines[:-1], wrap(lines[-1], width, indent=4), height)
         self._text.styles.height = len(shown)
         self._text.set(*shown)
 
@@ -263,6 +263,21 @@ class Confirm(ModalScreen[bool]):
     def action_refuse(self) -> None:
         """Take the key as no."""
         self.dismiss(False)
+
+
+def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line]:
+    """Return the lines of a question that fit above what is asked, a row each, and how many more there are.
+
+    Args:
+        lines: with a blank one at the beginning and the end.
+    """
+    room = max(3, height - len(asked))
+    if len(lines) <= room:
+        return [*lines, *asked]
+    kept = lines[: room - 1]
+    left = len(lines) - 1 - len(kept)
+    more = f"  and {left:,} more {'line' if left == 1 else 'lines'}, which a taller terminal shows"
+    return [*kept, [(more, "pending")], *asked]
 
 
 class Waiting(ModalScreen[bool | None]):

@@ -18,6 +18,7 @@ from uuid import UUID
 
 import msgspec
 
+from console.extras import how_to_add
 from console.model.foreign_json import json_as
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
@@ -35,7 +36,11 @@ LARGEST_SCHEMA = 20_000
 _WHOLE = "kac_whole"
 _DECIMAL, _SYMBOLS = "kac_decimal", "kac_symbols"
 """Under these names the package checks neither attributes of a decimal nor symbols of an enum; Java does not either."""
-MISSING = "Avro needs a package: pip install 'kafka-admin-console[schemas]'"
+
+
+def missing() -> str:
+    """Return what to install for Avro."""
+    return f"Avro needs a package: {how_to_add('schemas')}"
 
 
 def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
@@ -54,7 +59,7 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
         import fastavro.read
         import fastavro.schema
     except ImportError:
-        raise NotDecoded(MISSING) from None
+        raise NotDecoded(missing()) from None
     fastavro.read.LOGICAL_READERS.update(_logical_readers())
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:

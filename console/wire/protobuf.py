@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from console.extras import how_to_add
 from console.model.schemas import Allowance, NotDecoded
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ MOST_VALUES = 250_000
 DEEPEST = 60
 MOST_INDEXES = 32
 """Numbers that lead to a message within messages."""
-MISSING = "Protobuf needs packages: pip install 'kafka-admin-console[schemas]'"
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
 """Below it a number of JSON that is whole is shown so."""
@@ -30,6 +30,11 @@ _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
 """Google's types with a form of their own in JSON, beside ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
+
+
+def missing() -> str:
+    """Return what to install for Protobuf."""
+    return f"Protobuf needs packages: {how_to_add('schemas')}"
 
 
 def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
@@ -49,7 +54,7 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
-        raise NotDecoded(MISSING) from None
+        raise NotDecoded(missing()) from None
     try:
         files = descriptor_pb2.FileDescriptorSet.FromString(descriptors).file
         pool = descriptor_pool.DescriptorPool()

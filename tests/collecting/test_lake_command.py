@@ -22,6 +22,7 @@ from console.cli.lake_progress import Lines, fraction, shown
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.extras import how_to_add
 from console.lake.files import LakeError
 from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
@@ -100,7 +101,7 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("console.collecting.spark_session.find_spec", lambda _: None)
     assert run(["lake", "update", "--lake", lake.where]) == 1
-    assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
+    assert how_to_add("lake") in capsys.readouterr().err
 
 
 def test_without_java_it_says_what_to_do(

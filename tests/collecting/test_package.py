@@ -105,7 +105,7 @@ def test_it_holds_the_history_and_nothing_else(tmp_path: Path) -> None:
         if path.is_file() and path.suffix in (".py", ".json", ".yaml")
     }
     outside = {name for name in names if not name.startswith(("console/lake/", "console/model/"))}
-    assert outside == {"console/__init__.py", "console/safe_files.py", SCRIPT_NAME}
+    assert outside == {"console/__init__.py", "console/safe_files.py", "console/extras.py", SCRIPT_NAME}
     assert {name for name in names if name.startswith("console/lake/")} == there
     again, _ = write_package(tmp_path / "b.zip")
     assert again.read_bytes() == file.read_bytes()

@@ -225,7 +225,7 @@ async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
         cluster.call(lambda c: c.state.no_voters.discard(3))
         event = await it.next()
         assert (event.kind, event.became, event.author) == (Kind.VOTER, "votes", None)
-        (wish,) = way_back(event)
+        (wish,) = way_back(event, Snapshot())
         assert wish.edit == LeaveQuorum(3, directory)
         cluster.call(lambda c: c.state.move_controller(2))
         assert line(await it.next())[9:] == "  active controller  node 1 → node 2  –"

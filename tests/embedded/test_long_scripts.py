@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import NoReturn
 
 import pytest
 
@@ -12,7 +13,8 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.session.script_runner import FAILED, HINTED, UNAPPLIED, run_script
+from console.language.grammar import parse
+from console.session.script_runner import FAILED, HINTED, LONGEST_LINE, UNAPPLIED, USAGE, run_script
 
 FEW, MANY = 500, 2_000
 SPARE = 1.25
@@ -56,6 +58,10 @@ def run(running: ThreadedCluster, script: str) -> int:
 
 def calls(running: ThreadedCluster, script: str) -> int:
     """Calls of functions, Python's and C's, that a script makes in this thread."""
+    return calls_of(lambda: run(running, script))
+
+
+def calls_of(work: Callable[[], object]) -> int:
     count = 0
 
     def counted(_frame: FrameType, event: str, _argument: object) -> None:
@@ -65,7 +71,7 @@ def calls(running: ThreadedCluster, script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(counted)
     try:
-        run(running, script)
+        work()
     finally:
         sys.setprofile(before)
     return count
@@ -88,6 +94,34 @@ def test_four_times_the_lines_are_four_times_the_work(
         work[count] = calls(cluster, "\n".join(lines))
         capsys.readouterr()
     assert work[MANY] < SPARE * MANY / FEW * work[FEW]
+
+
+@pytest.mark.parametrize("value", ["'{}'", '"{}"', "{}"])
+@pytest.mark.parametrize("space", [1, 100_000])
+def test_a_word_is_read_at_once_however_long_it_is(value: str, space: int) -> None:
+    """Character by character a megabyte took a second, and a file that is no script minutes."""
+
+    def work(length: int, space: int = 1) -> int:
+        script = f"set topic a{' ' * space}k=x{value.format('x' * length)}"
+        return calls_of(lambda: parse(script))
+
+    work(10)  # makes what is made once
+    assert work(100_000, space) == work(10)
+
+
+def test_a_line_that_is_too_long_for_a_script_is_refused_before_it_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    def never(_context: object = None) -> NoReturn:
+        raise AssertionError("nothing is connected to")
+
+    codes: list[int] = []
+    script = "list topics\n" + "a " * (LONGEST_LINE // 2) + "b"
+    begun = calls_of(lambda: codes.append(run_script(script, never, never, output="text")))
+    assert begun < 10_000
+    assert codes == [USAGE]
+    assert capsys.readouterr().err == (
+        "kac: line 2, column 1: the line has 1,048,577 characters; 1,048,576 are allowed; "
+        "begin a line for each statement\n"
+    )
 
 
 def test_many_wrong_lines_are_all_named_and_the_first_have_hints(

@@ -35,6 +35,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, start_move, striped
 from console.embedded.spec import ClusterSpec
+from console.extras import how_to_add
 from console.model.acl import Acl
 from console.model.changes import AlterConfigs, ConfigOp
 from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission
@@ -525,7 +526,7 @@ def test_without_the_extra_it_says_how_to_install_it() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'kafka-admin-console[mcp]'" in done.stderr
+    assert how_to_add("mcp") in done.stderr
 
 
 def test_standard_output_has_nothing_but_the_protocol(cluster: ThreadedCluster) -> None:

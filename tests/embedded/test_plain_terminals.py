@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,6 +73,21 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
         assert terminal.process.wait(timeout=PATIENCE) == 2
         assert why in " ".join(terminal.text.split())
         assert b"\x1b" not in terminal.written
+
+
+@pytest.mark.skipif(shutil.which("screen") is None, reason="screen is not installed")
+@pytest.mark.parametrize("utf8", [(), ("-U",)], ids=["bytes", "utf8"])
+def test_a_window_of_gnu_screen_without_utf8_is_told(utf8: tuple[str, ...], tmp_path: Path) -> None:
+    """The locale that it was started in counts, not the one that a shell in it has now."""
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    environ = environment(TERM="xterm", LANG="C", SCREENDIR=str(folder), HOME=str(tmp_path))
+    inner = ["env", "LC_ALL=C.UTF-8", sys.executable, "-m", "console", "doctor"]
+    screen = ["screen", "-S", "plain", "-c", "/dev/null", *utf8, *inner]
+    with Terminal(screen, cwd=tmp_path, environment=environ) as terminal:
+        terminal.wait_for("screen is terminating")
+        text = " ".join(terminal.text.split())
+    assert ("this window of GNU screen has no UTF-8" in text) is not bool(utf8)
 
 
 def test_what_is_no_terminal_gets_no_screen(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from console.cli import main as cli
 from console.lake.files import Filesystem, LakeError, this_process
 from console.lake.inputs import Inputs, RequestLog
 from console.lake.journals import journal_stats, journals_at
@@ -87,6 +88,31 @@ def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
     (tmp_path / "lake/runs/z").symlink_to("nowhere")
     assert [each["job"] for each in lake.runs()] == ["update"]
+
+
+def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A process's memory is listed as a plain file, and has nothing at its beginning."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    (tmp_path / "lake/runs").mkdir()
+    lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
+    memory = tmp_path / "lake/runs/20261121T101600Z-3f9a1c.json"
+    memory.symlink_to("/proc/self/mem")
+    with pytest.raises(LakeError, match=rf"{memory} can't be read: .*take it away"):
+        list(lake.runs())
+    assert cli.run(["lake", "--lake", str(tmp_path / "lake"), "status"]) == 1
+    assert f"kac: {memory} can't be read: " in capsys.readouterr().err.replace("\n", " ")
+    memory.unlink()
+    for number, make in enumerate((os.mkfifo, os.mkdir, lambda path: Path(path).symlink_to("/dev/zero"))):
+        make(tmp_path / f"lake/runs/20261121T10170{number}Z-3f9a1c.json")  # is no record of a run
+    assert [each["job"] for each in lake.runs()] == ["update"]
+    for make in (os.mkfifo, os.mkdir, lambda path: Path(path).symlink_to("/proc/self/mem")):
+        policies = tmp_path / "lake/policies.yaml"
+        make(policies)
+        with pytest.raises(LakeError, match=rf"{policies} can't be read: .*take it away"):
+            lake.own_file("policies.yaml")
+        policies.rmdir() if policies.is_dir() else policies.unlink()
 
 
 def test_a_dangling_link_beside_journals_and_logs_stops_none_of_them(tmp_path: Path) -> None:

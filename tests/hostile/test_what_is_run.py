@@ -385,6 +385,19 @@ def test_java_on_a_path_that_others_write_is_named_and_not_asked(tmp_path: Path)
     assert not ran.exists()
 
 
+def test_no_device_is_to_be_made_private(tmp_path: Path) -> None:
+    """/dev/null stands for a file without anything in it; of others nobody is told to change the host's devices."""
+    require_own(Path(os.devnull))
+    (tmp_path / "none").symlink_to(os.devnull)
+    require_own(tmp_path / "none")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "pipe").chmod(0o666)
+    for path in (Path("/dev/zero"), tmp_path / "pipe"):
+        with pytest.raises(UntrustedPath) as refused:
+            require_own(path)
+        assert refused.value.strerror == f"others may write {path}; it is no plain file: use one of yours"
+
+
 def test_a_sticky_folder_is_no_danger_to_what_is_ones_own(tmp_path: Path) -> None:
     file = made(tmp_path / "temporary" / "own" / "file")
     file.parent.parent.chmod(0o1777)

@@ -76,6 +76,9 @@ CLUSTERS = [
     *(held(name, "topic:orders", ":topic_id", name) for name in ("a", "b", "c")),
     *(held(name, "topic:orders", "cleanup.policy", "compact,delete") for name in ("a", "b")),
     held("c", "topic:orders", "cleanup.policy", "delete,compact", 4),
+    # Where a move goes is no drift, nor is what is left of it.
+    held("c", "topic:orders", "leader.replication.throttled.replicas", "0:1,0:2", 4),
+    held("c", "broker:<default>", "follower.replication.throttled.rate", "1000", 4),
     held("a", "topic:only-here", "retention.ms", "5"),
     held("a", "quota:user=<default>", "producer_byte_rate", "10"),
     *(

@@ -40,6 +40,7 @@ from console.lake.reader import (
     violations,
 )
 from console.lake.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
+from console.model.snapshot import Snapshot
 from console.present.lake import fleet_text, usage_by_minute
 from console.present.lake_rows import change_lines
 from console.present.timeline import change_row
@@ -292,7 +293,9 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     shown = change_row(poll)
     assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", poll.new_value, True)
     assert "key=*" in "".join(text for text, _ in change_lines(poll)[0])
-    assert undo(poll) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
+    assert undo(poll, Snapshot()) == NoEdit(
+        "it was so when the cluster was first looked at: what was before that is not known"
+    )
     assert found == sorted(found, key=lambda row: row.place)
     assert len(timeline(opened, Wanted())) == len(rows)
     assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]

@@ -220,3 +220,14 @@ def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
     with Shell("zsh", tmp_path, setup).running() as shell:
         for name in HOSTILE[:3]:
             assert shell.got("groups --group=", [name]) == ["groups", f"--group={name}"]
+
+
+def test_the_first_word_is_completed_without_a_start_of_python(shell: Shell) -> None:
+    asking = f"if [ \"$1\" = __complete ]; then : > '{shell.where}/called'; exit 1; fi\n"
+    kac = KAC.format(here=str(shell.where)).splitlines(keepends=True)
+    assert "__complete" in kac[2]
+    (shell.where / "bin" / "kac").write_text("".join([*kac[:2], asking, *kac[3:]]), encoding="utf-8")
+    assert shell.got("topi", ()) == ["topics"]
+    assert not (shell.where / "called").exists()
+    assert shell.got("--vers", ()) == ["--vers"]
+    assert (shell.where / "called").exists(), "an option is asked for"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from console.model.config import topic_resource
-from console.plan.edits import SetConfig
+from console.plan.edits import DeleteTopic, SetConfig
+from console.present.text import Line
+from console.tui.screens import Confirm
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
 
@@ -60,6 +62,22 @@ async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
         await it.shows("not for audit: marked, but not shown")
 
 
+async def test_a_deletion_of_all_that_is_marked_spares_kafkas_own() -> None:
+    """As a pattern does: remote storage's topic is none that brokers call internal, and so is shown and marked."""
+    made = cluster()
+    made.topics |= {"__remote_log_metadata": 1, "__consumer_offsets": 1}
+    async with driven(ModelClient(made, internal={"__consumer_offsets"}), size=(160, 24)) as it:
+        await it.press("i")
+        await it.shows("__consumer_offsets")
+        await it.press("asterisk", "D")
+        await it.shows("staged: 3 edits; not __consumer_offsets, __remote_log_metadata: Kafka's own")
+        assert deleted(it) == ["audit", "orders", "payments"]
+
+
+def deleted(it: Driven) -> list[str]:
+    return sorted(s.edit.name for s in it.app.session.plan.staged if isinstance(s.edit, DeleteTopic))
+
+
 async def test_unset_in_configs_leaves_hidden_keys_alone() -> None:
     async with driven(size=(120, 30)) as it:
         await it.press("j", "enter")
@@ -97,3 +115,18 @@ async def test_where_nothing_can_be_done_to_several_rows_none_is_marked(keys: tu
         await it.shows(shown)
         await it.press("space")
         assert not it.app.view.query_one("RowTable").marks  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("names", [(), (("the context's name", "test"),)])
+async def test_a_question_that_does_not_fit_says_how_much_is_left_out(names: tuple[tuple[str, str], ...]) -> None:
+    async with driven(size=(80, 24)) as it:
+        warnings: list[Line] = [[(f"warning {number}", "danger")] for number in range(1, 41)]
+        it.app.push_screen(Confirm("Delete 40 topics?", warnings, "deletes them", names))
+        await it.shows("Delete 40 topics?")
+        await it.shows("Type test, the context's name, and Enter." if names else "y deletes them")
+        shown = [line.split()[-1] for line in it.lines if line.strip().startswith("warning ")]
+        assert shown == [str(number) for number in range(1, len(shown) + 1)]
+        assert it.line("more").strip() == f"and {40 - len(shown)} more lines, which a taller terminal shows"
+        await it.pilot.resize_terminal(80, 60)
+        await it.shows("warning 40")
+        assert "more lines" not in it.text

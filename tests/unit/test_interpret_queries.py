@@ -16,7 +16,7 @@ from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
 from console.model.cluster import DelegationToken, Quorum, QuorumReplica
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC, ConfigType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
@@ -225,6 +225,20 @@ def test_the_default_and_a_name_that_looks_like_it_are_told_apart():
 )
 def test_what_is_not_there_is_said(text, words):
     assert words in str(refused(text))
+
+
+def test_what_sets_a_key_is_said_only_where_the_brokers_alter_it():
+    """A release that is older or newer than what is known of keys calls read-only what another alters."""
+    key = "message.max.bytes"
+    hint = f"set broker <default> {key}=VALUE sets it"
+    assert hint in str(refused(f"describe broker <default> {key}"))
+    fixed = {
+        resource: ConfigSet(tuple(structs.replace(each, read_only=True, type=ConfigType(3)) for each in configs))
+        for resource, configs in SNAPSHOT.configs.items()
+        if resource.type == BROKER
+    }
+    older = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | fixed)
+    assert hint not in str(refused(f"describe broker <default> {key}", older))
 
 
 def test_what_could_not_be_read_is_said_and_the_rest_is_shown():

@@ -14,9 +14,18 @@ from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.lake.redact import HIDDEN
 from console.model.acl import Acl
 from console.model.changes import ScramUser
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.codes import (
+    STATIC_BROKER_CONFIG,
+    AclOperation,
+    AclResourceType,
+    ConfigType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
 from console.plan.amounts import moment
 from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuota, UnsetConfig, UnsetQuota
 from console.present.lake import BARS, REDACTED, entity_text, sides, spark
@@ -76,7 +85,38 @@ def change(
     ],
 )
 def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
-    assert undo(was) == edit
+    assert undo(was, Snapshot()) == edit
+
+
+def described(**keys: bool) -> ConfigSet:
+    """What a broker describes. keys: whether each is read-only, with ``_`` for a dot."""
+    return ConfigSet(
+        tuple(
+            ConfigEntry(
+                key.replace("_", "."), "x", STATIC_BROKER_CONFIG, read_only=fixed, type=ConfigType.parse("STRING")
+            )
+            for key, fixed in keys.items()
+        )
+    )
+
+
+DESCRIBED = Snapshot(configs={broker_resource(each): described(log_dirs=True) for each in (1, 2)})
+
+
+def test_a_brokers_own_word_about_a_key_counts() -> None:
+    """4.3 calls read-only what 3.9 altered; a later release may alter what none did that this one knows."""
+    addresses = change("broker", "1", "advertised.listeners", "A://a:1", "A://b:1")
+    newer = change("broker", "1", "later.key", "1", "2")
+    sets = [SetConfig(broker_resource(1), each.attr, str(each.old_value)) for each in (addresses, newer)]
+    assert [undo(each, Snapshot()) for each in (addresses, newer)] == sets
+    known = Snapshot(configs={broker_resource(1): described(advertised_listeners=True, later_key=False)})
+    assert undo(addresses, known) == NoEdit(
+        "advertised.listeners is in the broker's server.properties: change it there, and restart it"
+    )
+    assert undo(newer, known) == sets[1]
+    # The cluster default lists only what is set on it: any broker has the word.
+    of_all = change("broker", "<default>", "advertised.listeners", "A://a:1", "A://b:1")
+    assert isinstance(undo(of_all, known), NoEdit)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +138,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
     ],
 )
 def test_what_has_no_undo_says_why(was: Change, why: str) -> None:
-    cannot = undo(was)
+    cannot = undo(was, DESCRIBED)
     assert isinstance(cannot, NoEdit)
     assert why in cannot.why
     assert edit_text(cannot) == cannot.why
@@ -122,20 +162,22 @@ def odd(scope: str, key: str, attr: str, most: str | None, this: str | None) -> 
 
 def test_the_alignment_is_the_majoritys_value_or_none() -> None:
     threads = odd("broker", "broker:2", "log.cleaner.threads", "1", "4")
-    assert align(threads) == SetConfig(broker_resource(2), "log.cleaner.threads", "1")
-    assert align(threads._replace(majority_value=None)) == UnsetConfig(broker_resource(2), "log.cleaner.threads")
-    assert align(odd("cluster", "topic:a:b", "k", "1", "2")) == SetConfig(topic_resource("a:b"), "k", "1")
+    assert align(threads, Snapshot()) == SetConfig(broker_resource(2), "log.cleaner.threads", "1")
+    assert align(threads._replace(majority_value=None), Snapshot()) == UnsetConfig(
+        broker_resource(2), "log.cleaner.threads"
+    )
+    assert align(odd("cluster", "topic:a:b", "k", "1", "2"), Snapshot()) == SetConfig(topic_resource("a:b"), "k", "1")
     missing = odd("cluster", "quota:user=a", "producer_byte_rate", "10", None)
-    assert align(missing) == SetQuota(QuotaEntity.of({"user": "a"}), "producer_byte_rate", 10.0)
-    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, "set", None)) == AddAcl(READ)
-    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, None, "set")) == RemoveAcl(READ)
+    assert align(missing, Snapshot()) == SetQuota(QuotaEntity.of({"user": "a"}), "producer_byte_rate", 10.0)
+    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, "set", None), Snapshot()) == AddAcl(READ)
+    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, None, "set"), Snapshot()) == RemoveAcl(READ)
     for row, why in (
         (odd("broker", "broker:2", "log.dirs", "/a", "/b"), "server.properties"),
         (odd("cluster", "topic:t", ":partitions", "3", "6"), "is not a config"),
         (odd("broker", "broker:2", "listener.name.x.ssl.key.password", "[hidden]", None), "hidden"),
         (odd("cluster", "topic:t", "k", "1", "[hidden]"), "hidden"),
     ):
-        cannot = align(row)
+        cannot = align(row, DESCRIBED)
         assert isinstance(cannot, NoEdit)
         assert why in cannot.why
 

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import re
 import shlex
 
 import pytest
@@ -15,10 +16,13 @@ from hypothesis import strategies as st
 
 from console.answers.data_forms import FORMS, write
 from console.answers.results import Column, Detail, Row, Table
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import COMMANDS, command_parser, run
 from console.cli.noun import OptionsError
 from console.cli.nouns import NAMES, noun
+from console.language.filters import glob_test
 from console.language.grammar import parse
+from console.language.other_words import globs_of
+from console.language.quoting import quote
 from console.language.statements import EditStatement, QueryStatement
 from console.language.verbs.access import Access
 from console.language.verbs.create import Create
@@ -39,6 +43,11 @@ SAID = [
     ("topics", "--create --topic a --replica-assignment 1:2,2:1", ["create topic a assign=1:2,2:1"]),
     ("topics", "--alter --topic a --partitions 6 --config x=1", ["grow topic a partitions=6", "set topic a x=1"]),
     ("topics", "--delete --topic 'group'", ["delete topic 'group'"]),
+    ("topics", "--list --topic a --topic svc-*", ["list topics a svc-*"]),
+    ("topics", "--describe --topic a --topic b --topic a", ["describe topic a", "describe topic b"]),
+    ("topics", "--describe --topic a --topic b-*", ["list topics a b-*"]),
+    ("topics", "--delete --topic a --topic b", ["delete topic a", "delete topic b"]),
+    ("topics", "--alter --topic a --topic b --config x=1", ["set topic a x=1", "set topic b x=1"]),
     ("quotas", "--list --user <default> --client-defaults", ["list quotas user='<default>' client=<default>"]),
     ("quotas", "--describe --user alice --client c", ["show user alice client c"]),
     ("quotas", "--effective --user alice --client c", ["effective user alice client c"]),
@@ -171,6 +180,66 @@ def test_what_is_missing_is_said(name: str, line: str) -> None:
     options = given_for(name, line)
     with pytest.raises(OptionsError):
         noun(name).statements(options, noun(name).action_of(options))
+
+
+@pytest.mark.parametrize(
+    ("regex", "does"),
+    [
+        ("orders.*", "--topic 'orders*', or for the names that go on behind a dot --topic 'orders.?*'"),
+        (r"^a\.b|c.+$", "--topic a.b --topic 'c?*'"),
+        ("(a|b)x", "kac topics --list --output csv | grep -E '(a|b)x'"),
+    ],
+)
+@pytest.mark.parametrize("action", ["list", "describe", "delete"])
+def test_a_regular_expression_gets_the_line_that_does_it(regex: str, does: str, action: str) -> None:
+    """Kafka's tools take one; as a pattern it would match other topics, and nobody would be told."""
+    options = given_for("topics", shlex.join([f"--{action}", "--topic", regex]))
+    if action == "delete" and "*" not in regex:
+        assert noun("topics").statements(options, action) == (f"delete topic {quote(regex)}",)
+        return
+    with pytest.raises(OptionsError) as refused:
+        noun("topics").statements(options, action)
+    assert str(refused.value).endswith(f"the patterns of --topic are *, ? and [ab]: {does}")
+
+
+NAME_PARTS = st.lists(st.sampled_from(["a", "b-", ".*", ".+", r"\.", "|"]), min_size=1, max_size=6).map("".join)
+
+
+@given(NAME_PARTS, st.text("ab-.", max_size=6))
+def test_globs_match_what_their_regular_expression_matches(regex: str, name: str) -> None:
+    globs = globs_of(regex)
+    if globs:
+        assert glob_test(globs)(name) == (re.fullmatch(regex, name) is not None), (globs, regex, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "option"),
+    [
+        ("topics", "--create --topic a --partitions 3 --partitions 4", "--partitions"),
+        ("acls", "--add --allow-host 10.0.0.1 --allow-host 10.0.0.2", "--allow-host"),
+        ("quotas", "--list --user a --user b", "--user"),
+        ("brokers", "-b one:1 -b two:1 --list", "-b/--bootstrap-server"),
+        ("history", "--since 1h --since 2h", "--since"),
+        ("moves", "balance --throttle 1MB/s --throttle 2MB/s", "--throttle"),
+    ],
+)
+def test_of_two_values_none_is_dropped_without_a_word(
+    name: str, line: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        given_for(name, line)
+    assert ended.value.code == 2
+    assert f"argument {option}: given twice with different values, and only one counts" in capsys.readouterr().err
+
+
+def test_two_clusters_are_refused_and_one_that_is_named_twice_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["-b", "one:1", "topics", "-b", "two:1"])
+    assert ended.value.code == 2
+    assert "-b/--bootstrap-server: given twice" in capsys.readouterr().err
+    assert given_for("topics", "-b one:1 -b one:1").bootstrap_server == "one:1"
+    assert run(["-b", "one:1", "configs", "-b", "two:1", "--topic", "a", "--describe"]) == 1  # as kafka-configs ends
+    assert "Found multiple arguments for option bootstrap-server" in capsys.readouterr().err
 
 
 @given(st.text(min_size=1).filter(lambda text: not any(char in text for char in "*?[") and text.isprintable()))

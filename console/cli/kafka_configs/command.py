@@ -365,7 +365,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
 
 
 def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
-    """Return the options that name a cluster, as every command has them.
+    """Return the options that name a cluster, as every command has them. Raises UsageError for two clusters.
 
     Args:
         before: the options before the word ``configs``.
@@ -374,7 +374,10 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
     for name in ("bootstrap-server", "bootstrap-controller", "context", "command-config"):
         value = arguments.value(name)
         if value is not None:
-            setattr(found, name.replace("-", "_"), Path(value) if name == "command-config" else value)
+            given = Path(value) if name == "command-config" else value
+            if getattr(found, name.replace("-", "_"), given) != given:  # before the word and behind it
+                raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
+            setattr(found, name.replace("-", "_"), given)
     for flag in ("read-only", "no-journal"):
         if arguments.has(flag):
             setattr(found, flag.replace("-", "_"), True)

@@ -44,13 +44,15 @@ def check_election(given: argparse.Namespace) -> None:
         raise OptionsError("Missing required option(s): election-type")
     if given.election_type.lower() not in (PREFERRED, UNCLEAN):
         raise OptionsError(f"Cannot parse argument '{given.election_type[:80]}' of option election-type")
-    if sum((given.topic is not None, given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
+    if len(given.topic) > 1:
+        raise OptionsError("Found multiple arguments for option topic, but you asked for only one")
+    if sum((bool(given.topic), given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
         raise OptionsError(
             "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file"
         )
-    if given.topic is not None and given.partition is None:
+    if given.topic and given.partition is None:
         raise OptionsError("Missing required option(s): partition")
-    if given.topic is None and given.partition is not None:
+    if not given.topic and given.partition is not None:
         raise OptionsError("Option partition is only allowed if topic is used")
 
 
@@ -96,7 +98,7 @@ def _asked(given: argparse.Namespace) -> list[Place] | None:
         return None
     if given.path_to_json_file is not None:
         return election_places(given.path_to_json_file)
-    return [(given.topic, given.partition)]
+    return [(given.topic[0], given.partition)]
 
 
 def _elections(places: Iterable[Place], unclean: bool) -> Statements:

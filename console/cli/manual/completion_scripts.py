@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from console.terminal import put
 
@@ -39,6 +40,12 @@ ZSH = """\
 _kac() {
     local -a lines keys values shown
     local each
+    if (( CURRENT == 2 )) && [[ $PREFIX != -* ]]; then
+        values=(COMMANDS)
+        shown=(DESCRIBED)
+        compadd -l -d shown -a values
+        return
+    fi
     lines=("${(@f)$(kac __complete zsh "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}")
     if [[ ${lines[1]} == :files ]]; then
         compset -P '--*='
@@ -68,6 +75,10 @@ fi
 FISH = """\
 # kac completion for fish: kac completion fish > ~/.config/fish/completions/kac.fish
 function __kac_complete
+    if test (count (commandline -opc)) -eq 1; and not string match -q -- '-*' (commandline -ct)
+        printf '%s\\t%s\\n' NAMED
+        return
+    end
     set -l found (kac __complete fish (commandline -cp | string collect) 2>/dev/null)
     if test "$found" = ":files"
         __fish_complete_path (commandline -ct)
@@ -94,10 +105,19 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
 
 
 def script(shell: str) -> str:
-    """Return a shell's script, with the names of the commands, for which no Python is started then."""
+    """Return a shell's script, with the commands, for which no Python is started then."""
     from console.cli.main import COMMANDS
 
-    return SCRIPTS[shell].replace("COMMANDS", " ".join(command.name for command in COMMANDS if command.help))
+    shown = [command for command in COMMANDS if command.help]
+    parts = {
+        "COMMANDS": " ".join(each.name for each in shown),
+        "DESCRIBED": " ".join(shlex.quote(f"{each.name}  -- {each.help}") for each in shown),
+        "NAMED": " ".join(f"{each.name} {shlex.quote(each.help)}" for each in shown),
+    }
+    made = SCRIPTS[shell]
+    for word, text in parts.items():
+        made = made.replace(word, text)
+    return made
 
 
 def run_completion(options: argparse.Namespace) -> int:

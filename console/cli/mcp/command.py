@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, open_log_file
+from console.extras import how_to_add
 from console.terminal import complain, say
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context
 
-INSTALL = "pip install 'kafka-admin-console[mcp]'"
 ABOUT = """\
 kac mcp is for agents: a program that speaks the Model Context Protocol starts it, and asks it through standard input.
 It looks at one cluster, and writes proposals as plan files, which a person applies: kac apply -f FILE. It changes none.
@@ -53,7 +53,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.split(".")[0] in ("console", "widgets"):
             raise
-        complain(f"{missing.name} is not installed: {INSTALL}, then run this again")
+        complain(f"{missing.name} is not installed: {how_to_add('mcp')}, then run this again")
         return FAILED
     context = context_of(options)
     if context is None:

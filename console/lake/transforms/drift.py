@@ -7,7 +7,7 @@ Lists that brokers take for sets are compared by what is in them.
 - broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
   ids, addresses, folders, racks, its own key and certificate.
 - cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
-  brokers' defaults and the quotas of default entities among all.
+  brokers' defaults and the quotas of default entities among all; without throttles, which go with moves.
 - baseline: the values of a file (`console.lake.policy_files`).
 
 Pure; times are microseconds since 1970.
@@ -28,7 +28,7 @@ from console.lake.policy_files import Wanted
 from console.lake.redact import HIDDEN
 from console.lake.schema import DRIFT, ENTITY
 from console.lake.transforms.rows import Row, rows_of, table_of
-from console.model.drift_rules import is_of_each_broker, severity_of
+from console.model.drift_rules import is_of_each_broker, is_of_moves, severity_of
 from console.model.unordered import as_it_counts, differ
 
 
@@ -196,7 +196,7 @@ def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list
             having[peer.entity_type, peer.entity_key].add(peer.cluster_id)
     for of_attr in _grouped(rows, "entity_type", "entity_key", "attr"):
         first = of_attr[0]
-        if first.attr not in _OF_EACH_CLUSTER:
+        if first.attr not in _OF_EACH_CLUSTER and not is_of_moves(first.attr):
             said = {peer.cluster_id: peer for peer in of_attr}
             compared = everywhere if _is_default(first) else having[first.entity_type, first.entity_key]
             absent = first._replace(own=None, since=None, holds=None)

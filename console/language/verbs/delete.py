@@ -37,7 +37,7 @@ from console.language.statements import (
 )
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
-from console.model.system_topics import is_kafkas_own
+from console.model.system_topics import is_spared
 from console.plan.amounts import moment
 from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
 from console.present.text import clean
@@ -140,7 +140,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
         if failed.part == "topics":
             raise CommandError(f"the topics could not be read: {clean(str(failed.failure), 300)}", "", glob.span)
     matches, topics = glob_test([glob.pattern]), snapshot.topics.items()
-    found = [name for name, topic in topics if matches(name) and not (topic.internal or is_kafkas_own(name))]
+    found = [name for name, topic in topics if matches(name) and not is_spared(name, internal=topic.internal)]
     if not found:
         raise CommandError(f"no topic matches '{clean(glob.pattern or '', 80)}'", regex_hint(glob.pattern), glob.span)
     return [DeleteTopic(name) for name in sorted(found)]

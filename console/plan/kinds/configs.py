@@ -273,19 +273,9 @@ def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
 
 
 def _needs_restart(edit: SetConfig, judged: Judged) -> Iterator[str]:
-    if edit.resource.type == BROKER and update_mode(BROKER, edit.key, _described(edit, judged)) is UpdateMode.RESTART:
+    described = Inheritance(judged.before).described(edit.resource, edit.key)
+    if edit.resource.type == BROKER and update_mode(BROKER, edit.key, described) is UpdateMode.RESTART:
         yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
-
-
-def _described(edit: SetConfig, judged: Judged) -> ConfigEntry | None:
-    """Return the key as the broker describes it; for the cluster default, which lists only what is set there, any
-    broker's.
-    """
-    configs = judged.before.configs
-    own = configs.get(edit.resource)
-    if own is not None and (entry := own.get(edit.key)) is not None:
-        return entry
-    return Inheritance(judged.before).sample(BROKER, edit.key)
 
 
 _DEAD_LETTERS, _TAKES_THEM, _MADE_FOR_THEM = (

@@ -160,7 +160,7 @@ class DriftView(LakeView[DriftRow]):
         if odd.cluster_id != self.cluster_id:
             return Wish(NoEdit(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
         source = "as it was read" if self.is_without else AS_THE_LAKE_SAYS
-        return Wish(align(odd), odd.this_value, effective=odd.scope == "broker", source=source)
+        return Wish(align(odd, self.session.snapshot), odd.this_value, effective=odd.scope == "broker", source=source)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the edits that align the rows meant."""

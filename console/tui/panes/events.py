@@ -172,9 +172,9 @@ class EventsView(LakeView[Row]):
         """Return the details of an event, and what Enter stages."""
         if isinstance(row, PastRow):
             assert row.change is not None
-            edit = lake_wish(row, row.change).edit
+            edit = lake_wish(row, row.change, self.session.snapshot).edit
             return [[(row.what, "")], *change_lines(row.change), [("⏎ ", "strong"), (edit_text(edit), "muted")]]
-        return event_lines(row)
+        return event_lines(row, self.session.snapshot)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -190,13 +190,13 @@ class EventsView(LakeView[Row]):
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
             return
         if isinstance(row, Event):
-            wishes = way_back(row)
+            wishes = way_back(row, self.session.snapshot)
             if all(isinstance(wish.edit, NoEdit) for wish in wishes):
                 self._message.say(edit_text(wishes[0].edit), "muted")
             else:
                 self.stage(wishes, ())
         elif row is not None and row.change is not None:
-            self.stage([lake_wish(row, row.change)], ())
+            self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     def do_kinds(self) -> None:
         """Show the next group of kinds."""

@@ -13,6 +13,7 @@ from console.lake.reader import PAGE, Change, Wanted, first_polls, timeline, wit
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
@@ -192,7 +193,7 @@ class HistoryView(LakeView[PastRow]):
         """Return the details of a change, and what Enter stages."""
         title: Line = [(row.what, "")]
         if row.event is not None:
-            return event_lines(row.event)
+            return event_lines(row.event, self.session.snapshot)
         if row.change is None:
             which = f"change {row.number} of this host's journal"
             sure: list[Line] = []
@@ -200,7 +201,8 @@ class HistoryView(LakeView[PastRow]):
                 sure = [[("outcome unknown: ", "failed"), (how_to_settle(row.number), "")]]
             lines: list[Line] = [title, [(f"{row.old} → {row.new}", "")], *sure]
             return [*lines, [(f"{row.who}, {row.when}", "")], [(which, "muted")]]
-        return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(_undo(row, row.change)), "muted")]]
+        edit = _undo(row, row.change, self.session.snapshot)
+        return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(edit), "muted")]]
 
     # -- filter --------------------------------------------------------------------------------------------------------
 
@@ -253,13 +255,13 @@ class HistoryView(LakeView[PastRow]):
         if row is None:
             return
         if row.event is not None:
-            self.stage(way_back(row.event), ())
+            self.stage(way_back(row.event, self.session.snapshot), ())
             return
         if row.change is None:
             if row.number is not None:
                 start(self, partial(self._take_back, row.number), group="command", name="command")
             return
-        self.stage([lake_wish(row, row.change)], ())
+        self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     async def _take_back(self, number: int) -> None:
         """Stage the edits that revert a change of the journal."""
@@ -284,18 +286,19 @@ class HistoryView(LakeView[PastRow]):
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
 
 
-def lake_wish(row: PastRow, change: Change) -> Wish:
-    """Return the edit that undoes a change of the lake, with a note if it was changed again since."""
+def lake_wish(row: PastRow, change: Change, known: Snapshot) -> Wish:
+    """Return the edit that undoes a change of the lake, with a note if it was changed again since. known: what brokers
+    describe of their keys."""
     if change.is_current:
-        return Wish(_undo(row, change), None if change.is_deleted else change.new_value)
+        return Wish(_undo(row, change, known), None if change.is_deleted else change.new_value)
     since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
-    return Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")
+    return Wish(_undo(row, change, known), UNKNOWN, f"it was changed again at {since}, which this undoes too")
 
 
-def _undo(row: PastRow, change: Change) -> Edit | NoEdit:
+def _undo(row: PastRow, change: Change, known: Snapshot) -> Edit | NoEdit:
     if row.is_first_seen:
         return NoEdit("it was so when the cluster was first looked at: what was before that is not known")
-    return undo(change)
+    return undo(change, known)
 
 
 def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.name_order import in_order
 from console.model.rates import NOT_POLLED, Rate
+from console.model.system_topics import is_spared
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present.names import plural
@@ -288,7 +289,9 @@ class TopicsView(BesideView[Topic]):
 
         topics, hidden = self.rows_meant(), self.left_out()
         if len(topics) > 1 or hidden:
-            self._editing.stage([DeleteTopic(topic.name) for topic in topics], left_out=hidden)
+            spared = [clean(each.name, 120) for each in topics if is_spared(each.name, internal=each.internal)]
+            meant = [each for each in topics if not is_spared(each.name, internal=each.internal)]
+            self._editing.stage([DeleteTopic(each.name) for each in meant], left_out=hidden, spared=spared)
         else:
             self._editing.begin("delete topic ")
 
