@@ -672,7 +672,7 @@ def test_a_value_by_a_schema_of_json_is_json() -> None:
 def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("fastavro", "fastavro.schema", "grpc_tools", "google.protobuf"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(NotDecoded, match=r"pip install 'kafka-admin-console\[schemas\]'"):
+    with pytest.raises(NotDecoded, match=r"pip install '.*\[schemas\]'"):
         decoder_of(SchemaText(kind, '"int"'))
 
 
