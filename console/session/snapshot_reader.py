@@ -124,6 +124,18 @@ Learned = tuple[Callable[[Snapshot, datetime], Snapshot], str]
 the answer) -> snapshot."""
 
 
+async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListing) -> TopicListing:
+    """Return a listing with the reason why it lacks known topics that were not deleted: a session may go on as another
+    principal, or lose a right, and brokers tell that only of a topic that is named."""
+    from console.admin import topics
+
+    lacking = [name for name in known if name not in listing.topics]
+    if not 0 < len(lacking) <= MOST_NAMED:
+        return listing
+    named = await client.run(topics.describe_topics, lacking)
+    return TopicListing({**listing.topics, **named.topics}, {**named.failures, **listing.failures})
+
+
 class SnapshotReader:
     """Reads a cluster into a snapshot, part by part.
 
@@ -253,21 +265,10 @@ class SnapshotReader:
             if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
                 listing = replace(listing, failures={"": unseen})
         elif names is None:
-            listing = await self._with_hidden(listing)
+            listing = await _with_hidden(self.client, self.snapshot.topics, listing)
         if len(listing.topics) > MANY:
             listing = replace(listing, topics=await asyncio.to_thread(_shared, self.snapshot.topics, listing.topics))
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
-
-    async def _with_hidden(self, listing: TopicListing) -> TopicListing:
-        """Return a listing with the reason why it lacks known topics that were not deleted: a session may go on as
-        another principal, or lose a right, and brokers tell that only of a topic that is named."""
-        from console.admin import topics
-
-        lacking = [name for name in self.snapshot.topics if name not in listing.topics]
-        if not 0 < len(lacking) <= MOST_NAMED:
-            return listing
-        named = await self.client.run(topics.describe_topics, lacking)
-        return TopicListing({**listing.topics, **named.topics}, {**named.failures, **listing.failures})
 
     async def read_placements(self) -> None:
         """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
