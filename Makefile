@@ -106,7 +106,7 @@ format: dev-venv  ## put the code in its form
 lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra lake -c requirements/run.txt -o requirements/lake.txt
-	$(LOCK) $(addprefix --group ,build jars bundle site release aws) -c requirements/run.txt -o requirements/tools.txt
+	$(LOCK) $(addprefix --group ,build jars bundle site release) -c requirements/run.txt -o requirements/tools.txt
 	$(LOCK) pyproject.toml --extra lake --extra mcp --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -o requirements/dev.txt
 
 bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes

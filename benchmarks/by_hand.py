@@ -1,9 +1,8 @@
-"""What kac does by hand, beside the program or library that does it, too.
+"""What kac does by hand, next to the program that does it.
 
-``python -m benchmarks.by_hand [--connections 100] [--rounds 5] [--botocore PYTHON]``: connections by way of an SSH host
-on loopback, asked of one ssh by its own protocol, and with a process of ``ssh -W`` for each over the same ssh; with the
-Python of an environment that has botocore, the credentials of the environment and a signature for Amazon MSK, by kac
-and by botocore, in a process that has loaded what both need. CONTRIBUTING says what follows from the figures.
+``python -m benchmarks.by_hand [--connections 100] [--rounds 5]``: connections by way of an SSH host on loopback, asked
+of one ssh by its own protocol, and with a process of ``ssh -W`` for each over the same ssh. CONTRIBUTING says what
+follows from the figures.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import shutil
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -33,21 +31,6 @@ ROOT = Path(__file__).resolve().parents[1]
 EDGE = SshHost("edge")
 AT_ONCE = 64
 """Brokers that the client connects to at a time."""
-LOADED = (
-    "import console.admin.connections, console.admin.oauth, console.admin.tls\n"
-    "import console.wire.sasl, console.wire.connection, time\n"
-    "began = time.process_time()\n"
-)
-OURS = (
-    "from console.admin.aws import bearer_token\nfrom console.admin.aws_keys import Ask, keys_of\n"
-    "bearer_token(keys_of(Ask(), None, 5.0), 'eu-central-1', time.time())\n"
-)
-BOTOCORE = (
-    "import botocore.session\nfrom botocore.auth import SigV4QueryAuth\nfrom botocore.awsrequest import AWSRequest\n"
-    "keys = botocore.session.Session().get_credentials().get_frozen_credentials()\n"
-    "request = AWSRequest('GET', 'https://kafka.eu-central-1.amazonaws.com/?Action=kafka-cluster:Connect')\n"
-    "SigV4QueryAuth(keys, 'kafka-cluster', 'eu-central-1', expires=900).add_auth(request)\n"
-)
 
 
 @contextmanager
@@ -180,36 +163,13 @@ def ssh(count: int, rounds: int) -> None:
             way.close()
 
 
-def aws(python: str, rounds: int) -> None:
-    """Measure credentials and a signature for Amazon MSK."""
-    found = "import botocore; print(botocore.__path__[0])"
-    place = Path(
-        subprocess.run([python, "-c", found], capture_output=True, text=True, check=True).stdout.strip()
-    ).parent
-    environ = os.environ | {
-        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": "wJalr",
-        "PYTHONPATH": str(ROOT),
-    }
-    for name, code in {"kac": OURS, "botocore": f"import sys; sys.path.append({str(place)!r})\n{BOTOCORE}"}.items():
-        command = [sys.executable, "-c", f"{LOADED}{code}print(1000 * (time.process_time() - began))"]
-        taken = [
-            float(subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout)
-            for _ in range(rounds)
-        ]
-        report(f"a login at Amazon MSK: {name}", cpu_ms=round(statistics.median(taken), 1), **load())
-
-
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--botocore", help="Python of an environment that has it")
     options = parser.parse_args()
     ssh(options.connections, options.rounds)
-    if options.botocore:
-        aws(options.botocore, options.rounds)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What triage is worth: precision, recall and times over the faults of `tests/faults`, made on three real brokers.
+"""What triage is worth: precision, recall and times over the faults of `benchmarks/faults`, made on three real brokers.
 
 ``python -m benchmarks.triage [--version 4.3.0] [--only NAME]… [--no-singles] [--pairs N] [--healthy MINUTES]
 [--keep FILE]``: each fault by itself, then N pairs, then a cluster that is well, under load. FILE keeps what was named,
@@ -16,14 +16,14 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.faults import healthy
+from benchmarks.faults.catalogue import FAULTS, pairs
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.kept import keep, record_name, trials
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.score import Judged, judge, score
+from benchmarks.faults.trial import Told, Trial
 from benchmarks.figures import load, report, report_ratio
-from tests.faults import healthy
-from tests.faults.catalogue import FAULTS, pairs
-from tests.faults.fault import Fault
-from tests.faults.kept import keep, record_name, trials
-from tests.faults.laboratory import Laboratory
-from tests.faults.score import Judged, judge, score
-from tests.faults.trial import Told, Trial
 from tests.support.kafka_jars import KAFKA_4_3
 
 PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0

@@ -21,9 +21,18 @@ def for_python(lock: str) -> str:
     return "".join(each.pinned() for each in locked(lock) if holds(each.marker))
 
 
-def one_of(lock: str, name: str) -> str:
-    """Return the entries of one package alone, without their markers. Raises RuntimeError if the lock has none."""
-    entries = [each.pinned() for each in locked(lock) if each.name == name]
-    if not entries:
-        raise RuntimeError(f"the lock does not name {name}")
-    return "".join(entries)
+def with_needs(lock: str, *names: str, there: str = "") -> str:
+    """Return the entries of some packages, and of all that they need in turn.
+
+    Args:
+        there: the text of a lock whose packages are left out, as they are taken from it.
+
+    Raises RuntimeError if the lock does not name one.
+    """
+    packages, known = list(locked(lock)), {each.name for each in locked(there)}
+    if missing := set(names) - {each.name for each in packages}:
+        raise RuntimeError(f"the lock does not name {', '.join(sorted(missing))}")
+    wanted = set(names)
+    while more := {each.name for each in packages if wanted.intersection(each.wanted_by)} - wanted - known:
+        wanted |= more
+    return "".join("\n".join(each.lines) + "\n" for each in packages if each.name in wanted)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bundle import papers, tree, unwinder
 from bundle.inputs import GO_NAMES, LAUNCHER, LOCKS, digest, interpreter, own_wheel, run, wheels
-from bundle.locks import one_of
+from bundle.locks import with_needs
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
 """Bytes of the file and of its tree, without and with what reads lakes."""
@@ -42,10 +42,9 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
     made = work / "kac"
     python = _tool(machine, cache)
     interpreter(arch, made)
-    locks = [(LOCKS / "run.txt").read_text()]
-    if with_lake:
-        lake = (LOCKS / "lake.txt").read_text()
-        locks += [one_of(lake, name) for name in ("duckdb", "obstore")]
+    runs = (LOCKS / "run.txt").read_text()
+    names = ("botocore", *(("duckdb", "obstore") if with_lake else ()))
+    locks = [runs, with_needs((LOCKS / "lake.txt").read_text(), *names, there=runs)]
     packages = [wheel for lock in locks for wheel in wheels(arch, lock, cache)]
     with TemporaryDirectory() as folder:
         own = own_wheel(Path(folder))

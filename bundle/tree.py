@@ -45,7 +45,10 @@ UNUSED = (
     f"{SITE}/pip-*/*",
     # Batches of records in C, for producers and consumers; they alone want the host's libz. We have our own reader.
     f"{SITE}/aiokafka/record/_crecords/*",
-    f"{SITE}/pydantic/v1/*",
+    # What describes hundreds of services, and authorities that are not asked: see KEPT.
+    f"{SITE}/botocore/data/*",
+    f"{SITE}/botocore/cacert.pem",
+    f"{SITE}/dateutil/zoneinfo/*.tar.gz",
     f"{SITE}/*.pyi",
     f"{SITE}/*.pyx",
     f"{SITE}/*.pxd",
@@ -54,6 +57,15 @@ UNUSED = (
     f"{SITE}/*.dist-info/INSTALLER",
     f"{SITE}/*.pth",
 )
+_SERVICES = ("sts", "sso", "sso-oidc")
+KEPT = tuple(
+    f"{SITE}/botocore/data/{each}"
+    for each in (
+        *("endpoints.json", "partitions.json", "_retry.json", "sdk-default-configuration.json"),
+        *(f"{service}/*/{part}.json.gz" for service in _SERVICES for part in ("service-2", "endpoint-rule-set-1")),
+    )
+)
+"""What stays of UNUSED: the services of AWS that give credentials, and where they are."""
 
 
 def unpack_wheel(wheel: Path, tree: Path) -> None:
@@ -78,9 +90,13 @@ def prune(tree: Path) -> None:
     """Delete what nothing of the console imports."""
     for path in sorted(tree.rglob("*")):
         name = path.relative_to(tree).as_posix()
-        # A star stands for folders, too.
-        if path.is_file() and any(fnmatchcase(name, pattern) for pattern in UNUSED):
+        if path.is_file() and _matches(name, UNUSED) and not _matches(name, KEPT):
             path.unlink()
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether one of them matches; a star stands for folders as well."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def compile_sources(tree: Path, python: Path) -> None:

@@ -126,13 +126,6 @@ def stderr() -> TextIO:
     return cast(TextIO, Harmless(sys.stderr))
 
 
-def write_tabbed(out: TextIO, line: str) -> None:
-    """Write a line whose columns are separated by tabs, to one of these streams or another one; each column is made
-    harmless."""
-    stream = out._stream if isinstance(out, Harmless) else out
-    stream.write("\t".join(map(harmless, line.split("\t"))) + "\n")
-
-
 LEAST_WIDTH = 20
 """Cells below which a terminal's own line breaks are no worse."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
-from console.admin.delivery import Answer, deliver, refuse_duplicates
+from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import CONTROLLER, Link, aside
+from console.admin.link import Link, aside
 from console.model.acl import Acl, AclFilter, beyond_one, filter_for
 from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
@@ -108,66 +108,61 @@ _FEW = 16
 _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is gone already.")
 
 
-async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each binding; an existing one succeeds. Raises AdminError if nothing was sent."""
-    outcomes = refuse_duplicates(request.acls)
-    sound = [acl for acl in request.acls if acl not in outcomes]
-    if validate_only:
-        outcomes |= {acl: Outcome(acl, Status.UNCHECKED) for acl in sound}
-        return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
+class _Creation(Sender[CreateAcls, Acl]):
+    """An existing binding succeeds."""
 
-    async def send(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.CreateAclsRequest(creations=tuple(_creation(kio, acl) for acl in acls))
+    api = "create_acls"
+    of = "acls"
 
-        response = await link.call("create_acls", build, to=CONTROLLER, change=True)
+    async def refused(self) -> dict[Acl, Outcome]:
+        return refuse_duplicates(self.request.acls)
+
+    def build(self, kio: ModuleType, targets: Sequence[Acl]) -> Any:
+        return kio.CreateAclsRequest(creations=tuple(_creation(kio, acl) for acl in targets))
+
+    def answers(self, response: Any, targets: Sequence[Acl]) -> dict[Acl, Answer]:
         answers = ((result.error_code, result.error_message) for result in response.results)
-        return dict(zip(acls, answers, strict=False))
+        return dict(zip(targets, answers, strict=False))
 
-    async def describe_again(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
-        known = await _existing_among(link, acls)
-        return {acl: Status.APPLIED if acl in known else Status.NOT_APPLIED for acl in acls}
-
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
-    return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
+    async def describe_again(self, targets: Sequence[Acl]) -> dict[Acl, Status]:
+        known = await _existing_among(self.link, targets)
+        return {acl: applied_if(acl in known) for acl in targets}
 
 
-async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each binding: NOT_APPLIED for a missing one; FAILED for one whose filter matches others
-    too, and which is not sent.
+class _Deletion(Sender[DeleteAcls, Acl]):
+    """A missing binding is NOT_APPLIED. One whose filter matches others too is FAILED, and not sent."""
 
-    Raises AdminError if nothing was sent.
-    """
-    outcomes = refuse_duplicates(request.acls)
-    outcomes |= {acl: _too_broad(acl, beyond) for acl in request.acls if (beyond := beyond_one(acl))}
-    sound = [acl for acl in request.acls if acl not in outcomes]
-    if validate_only:
-        outcomes |= {acl: Outcome(acl, Status.UNCHECKED) for acl in sound}
-        return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
-    absent: set[Acl] = set()
+    api = "delete_acls"
+    of = "acls"
+    _absent: tuple[Acl, ...] = ()
 
-    async def send(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.DeleteAclsRequest(
-                filters=tuple(kio.DeleteAclsFilter(**_filter_fields(filter_for(acl))) for acl in acls)
-            )
+    async def refused(self) -> dict[Acl, Outcome]:
+        too_broad = {acl: _too_broad(acl, beyond) for acl in self.request.acls if (beyond := beyond_one(acl))}
+        return refuse_duplicates(self.request.acls) | too_broad
 
-        response = await link.call("delete_acls", build, to=CONTROLLER, change=True)
+    async def deliver(self, targets: Sequence[Acl]) -> dict[Acl, Outcome]:
+        outcomes = await super().deliver(targets)
+        return outcomes | {acl: Outcome(acl, Status.NOT_APPLIED, _NOT_THERE) for acl in self._absent}
+
+    def build(self, kio: ModuleType, targets: Sequence[Acl]) -> Any:
+        filters = (kio.DeleteAclsFilter(**_filter_fields(filter_for(acl))) for acl in targets)
+        return kio.DeleteAclsRequest(filters=tuple(filters))
+
+    def answers(self, response: Any, targets: Sequence[Acl]) -> dict[Acl, Answer]:
         answers: dict[Acl, Answer] = {}
-        for acl, result in zip(acls, response.filter_results, strict=False):
+        for acl, result in zip(targets, response.filter_results, strict=False):
             errors = [result, *(match for match in result.matching_acls if match.error_code)]
             answers[acl] = errors[-1].error_code, errors[-1].error_message
             if not result.error_code and not result.matching_acls:
-                absent.add(acl)
+                self._absent += (acl,)
         return answers
 
-    async def describe_again(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
-        known = await _existing_among(link, acls)
-        return {acl: Status.NOT_APPLIED if acl in known else Status.APPLIED for acl in acls}
+    async def describe_again(self, targets: Sequence[Acl]) -> dict[Acl, Status]:
+        known = await _existing_among(self.link, targets)
+        return {acl: applied_if(acl not in known) for acl in targets}
 
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
-    outcomes |= {acl: Outcome(acl, Status.NOT_APPLIED, _NOT_THERE) for acl in absent}
-    return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
+
+SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:

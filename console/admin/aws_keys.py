@@ -1,572 +1,435 @@
-"""AWS credentials from where AWS' own tools take them, and what is signed with them (Signature Version 4).
+"""AWS' credentials and signatures, by botocore: the one module that knows it.
 
-They are in the environment, in the web identity of a pod (IRSA), in a profile's files with the roles and sessions that
-it names, and with services: the metadata service of a container or of an instance (IMDSv2), the token service (STS) for
-a role, and the portal of IAM Identity Center (SSO).
+Its chain of places is kept; what it leaves open is closed here. A command that a profile names runs by
+`console.programs`; answers have a largest size and a longest time; a metadata service is never asked by way of a proxy,
+a token service never without TLS; no user is asked for the code of a device; and its log, which has what services
+answer, is off.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import errno
+import logging
 import os
 import re
 import shlex
+import ssl
+import threading
 import time
-from collections.abc import Mapping
-from configparser import ConfigParser
-from configparser import Error as ConfigError
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from io import BytesIO
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import urlsplit
 
-from console.admin.jwt import no_token, token_in_file
-from console.model.foreign_json import json_of
-from console.model.numbers import json_text
+from botocore import exceptions
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    AssumeRoleProvider,
+    CanonicalNameCredentialSourcer,
+    ContainerProvider,
+    CredentialResolver,
+    Credentials,
+    DeferredRefreshableCredentials,
+    EnvProvider,
+    InstanceMetadataProvider,
+    ProcessProvider,
+    ProfileProviderBuilder,
+)
+from botocore.httpsession import URLLib3Session
+from botocore.session import Session
+from botocore.utils import (
+    ContainerMetadataFetcher,
+    InstanceMetadataFetcher,
+    create_nested_client,
+    get_environ_proxies,
+    resolve_imds_endpoint_mode,
+)
+from urllib3 import HTTPResponse
+from urllib3.exceptions import HTTPError
+
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.jwt import no_token
+from console.admin.settings import TlsSettings
+from console.admin.tls import client_context
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
-from console.safe_files import UntrustedPath, read_text, require_own, why_unread
+from console.safe_files import UntrustedPath, require_own
 
-LARGEST_FILE = 4 << 20
-"""Bytes of one of AWS' files."""
+METADATA_SECONDS = 1.0
+"""For one request of an instance's metadata service, which is near or not there."""
+CONTAINER_SECONDS = 2.0
+LARGEST_ANSWER = 1 << 20
+_PART = 1 << 16
+_REGION = "us-east-1"
+"""Of the token service if no region is named."""
+
+# At DEBUG it writes whole answers, and warnings have the errors of what it could not send: the errors are told here.
+logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 
 class AwsKeys(NamedTuple):
-    """Credentials. source: where they come from, for an operator. ends: seconds since 1970, None if they do not end."""
+    """Credentials."""
 
     access_key: str
     secret: Secret
     token: Secret | None
     source: str
-    ends: float | None = None
-
-
-class Ask(NamedTuple):
-    """Where to look. environ: None for the process' own."""
-
-    environ: Mapping[str, str] | None = None
-
-    def get(self, name: str) -> str | None:
-        """Return a variable; None if it is missing or empty."""
-        return (os.environ if self.environ is None else self.environ).get(name) or None
-
-    def file(self, variable: str, name: str) -> Path:
-        """Return one of AWS' files."""
-        return Path(self.get(variable) or self.home() / ".aws" / name).expanduser()
-
-    def home(self) -> Path:
-        """Return the user's folder."""
-        return Path(self.get("HOME") or "~").expanduser()
+    """Where they come from, for an operator."""
+    ends: datetime | None = None
+    """None: they do not end."""
 
 
 class Role(NamedTuple):
-    """A role of IAM. session: the name that AWS' own logs show. identity: the file of the token that its trust policy
-    accepts, which Kubernetes renews; else it is assumed with other credentials, external_id and seconds going along."""
+    """A role of IAM that is assumed with other credentials."""
 
     arn: str
     session: str | None = None
-    identity: Path | None = None
+    """The name that AWS' own logs show."""
     external_id: str | None = None
-    seconds: str | None = None
+    region: str | None = None
+    """Of the token service; None: that of the profile."""
 
 
-def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
-    """Return the credentials of a profile, or in the order of AWS' own Java client: environment, web identity, profile,
-    container, instance. Blocks.
+class AwsSource:
+    """The credentials of a profile, or those in the order of AWS' own tools; botocore renews them before they end."""
 
-    limit: seconds for a command, the token service or a container's service. Raises AuthenticationFailed: what was
-    looked at, without secrets.
-    """
-    if profile is None:
-        if found := _of_environment(ask):
-            return found
-        role, file = ask.get("AWS_ROLE_ARN"), ask.get("AWS_WEB_IDENTITY_TOKEN_FILE")
-        if role and file:
-            session = ask.get("AWS_ROLE_SESSION_NAME")
-            return of_web_identity(Role(role, session, Path(file)), region_of(ask, None), ask, limit)
-    named = profile or ask.get("AWS_PROFILE")
-    settings = _section(ask, named or "default")
-    if settings:
-        if found := _of_profile(settings, named or "default", ask, limit):
-            return found
-    elif named:
-        files = f"{ask.file('AWS_SHARED_CREDENTIALS_FILE', 'credentials')} and {ask.file('AWS_CONFIG_FILE', 'config')}"
-        raise no_token(f"there is no AWS profile {named} in {files}", "Check awsProfileName or AWS_PROFILE.")
-    if found := of_container(ask, limit):
-        return found
-    if found := of_instance(ask):
-        return found
-    sources = "environment, web identity, profile, container, instance"
-    raise no_token(
-        f"no AWS credentials found: {sources}",
-        "Set AWS_PROFILE or AWS_ACCESS_KEY_ID with its secret.",
-    )
+    def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
+        """Keep where to look; nothing is read yet.
 
+        Args:
+            profile: None for AWS' own order of places.
+            limit: seconds, for a command and for each request.
+            role: assumed with these credentials.
+        """
+        self._profile, self._limit, self._role = profile, limit, role
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._found: Any = None
 
-def region_of(ask: Ask, profile: str | None) -> str | None:
-    """Return the region of the environment or the profile."""
-    named = profile or ask.get("AWS_PROFILE") or "default"
-    return ask.get("AWS_REGION") or ask.get("AWS_DEFAULT_REGION") or _section(ask, named).get("region")
+    def keys(self) -> AwsKeys:
+        """Return the credentials as they are now. Blocks. Raises AuthenticationFailed, without secrets."""
+        with self._lock:
+            try:
+                if self._found is None:
+                    self._found = self._load()
+                found = self._found
+                access, secret, token = found.get_frozen_credentials()[:3]
+            except AdminError:
+                raise
+            except Exception as error:  # noqa: BLE001 - its parsers raise whatever an answer leads them to
+                raise _told(error, self._named) from None
+        # Only this private field says when they end.
+        ends = getattr(found, "_expiry_time", None)
+        return AwsKeys(str(access), Secret(str(secret)), Secret(str(token)) if token else None, self._source(), ends)
 
-
-def _of_environment(ask: Ask) -> AwsKeys | None:
-    access, secret = ask.get("AWS_ACCESS_KEY_ID"), ask.get("AWS_SECRET_ACCESS_KEY")
-    if access and secret:
-        return AwsKeys(access, Secret(secret), secret_of(ask.get("AWS_SESSION_TOKEN")), "the environment")
-    if access or secret:
-        missing = "AWS_SECRET_ACCESS_KEY" if access else "AWS_ACCESS_KEY_ID"
-        raise no_token(f"AWS credentials in the environment lack {missing}", f"Set {missing}, or unset both.")
-    return None
-
-
-def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
-    """Return the settings of a profile in both files, those of ``credentials`` first, or of a section of another kind;
-    empty if there is none."""
-    found: dict[str, str] = {}
-    places = [("AWS_CONFIG_FILE", "config", name if (name, kind) == ("default", "profile") else f"{kind} {name}")]
-    places += [("AWS_SHARED_CREDENTIALS_FILE", "credentials", name)] if kind == "profile" else []
-    for variable, file, section in places:
-        parser = ConfigParser(interpolation=None, strict=False, default_section="\0")
-        path = ask.file(variable, file)
+    def region(self) -> str | None:
+        """Return the region of the environment or the profile. Raises AuthenticationFailed."""
         try:
-            parser.read_string(read_text(path, LARGEST_FILE))
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError) as error:
-            raise no_token(f"{path} can't be read: {why_unread(error)}", "Correct the file.") from None
-        except ConfigError as error:
-            # The parser's own text has the line, which may hold a secret.
-            lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
-            where = f"line {lines[0]}" if lines[0] else "a line"
-            what = f"{path} can't be read as AWS' files are: {where} is no [section], and no KEY = VALUE in one"
-            raise no_token(what, "Correct it.") from None
-        if parser.has_section(section):
-            found |= dict(parser.items(section))
-    return found
+            region = os.environ.get("AWS_REGION") or self._opened().get_config_variable("region")
+        except Exception as error:  # noqa: BLE001 - as above
+            raise _told(error, self._named) from None
+        return None if region is None else str(region)
+
+    @property
+    def _named(self) -> str:
+        return self._profile or os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+
+    def _source(self) -> str:
+        source = _SOURCES.get(self._found.method, "{}").format(f"profile {self._named}")
+        return f"role {self._role.arn[:200]} by profile {self._named}" if self._role else source
+
+    def _opened(self) -> Any:
+        """Return botocore's session, which has read AWS' files."""
+        if self._session is None:
+            session = Session(profile=self._profile)
+            region = os.environ.get("AWS_REGION") or session.get_config_variable("region") or _REGION
+            session.set_default_client_config(Config(region_name=region, retries={"total_max_attempts": 1}))
+            session.register("before-send", partial(_sent, self._limit))
+            self._session = session
+        return self._session
+
+    def _load(self) -> Any:
+        session = self._opened()
+        found = CredentialResolver(_places(session, self._profile, self._named, self._limit)).load_credentials()
+        if found is None:
+            places = "environment, web identity, profile, container, instance"
+            remedy = "Set AWS_PROFILE or AWS_ACCESS_KEY_ID with its secret."
+            raise no_token(f"no AWS credentials found: {places}", remedy)
+        if (role := self._role) is None:
+            return found
+        named = {"RoleSessionName": role.session or "kac", "ExternalId": role.external_id}
+        fetcher = AssumeRoleCredentialFetcher(
+            client_creator=partial(create_nested_client, session, region_name=role.region),
+            source_credentials=found,
+            role_arn=role.arn,
+            extra_args={name: text for name, text in named.items() if text},
+        )
+        return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetcher.fetch_credentials)
 
 
-def _of_profile(
-    settings: Mapping[str, str], name: str, ask: Ask, limit: float, wanted_by: tuple[str, ...] = ()
-) -> AwsKeys | None:
-    """Return the credentials of a profile. wanted_by: the profiles whose role is assumed with this one's credentials,
-    the first named first."""
-    access, secret = settings.get("aws_access_key_id"), settings.get("aws_secret_access_key")
-    own = (
-        AwsKeys(access, Secret(secret), secret_of(settings.get("aws_session_token")), f"profile {name}")
-        if (access and secret)
-        else None
+_SOURCES = {
+    "env": "the environment",
+    "custom-process": "credential_process of {}",
+    "assume-role": "the role of {}",
+    "assume-role-with-web-identity": "a web identity",
+    "sso": "SSO of {}",
+    "container-role": "the container's service",
+    "iam-role": "the instance's role",
+}
+"""botocore's name of a place -> the words for an operator; the others are a profile's own."""
+
+
+def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: str, seconds: int) -> str:
+    """Return the query of a presigned GET of this host's root (SigV4), its signature last."""
+    request = AWSRequest("GET", f"https://host/?Action={action}", headers={"host": host})
+    pair = Credentials(keys.access_key, keys.secret.reveal(), keys.token and keys.token.reveal())
+    SigV4QueryAuth(pair, service, region, expires=seconds).add_auth(request)
+    return str(urlsplit(request.url).query)
+
+
+# -- where botocore looks ----------------------------------------------------------------------------------------------
+
+
+def _places(session: Any, profile: str | None, named: str, limit: float) -> list[Any]:
+    """Return botocore's places in its own order, but for files of AWS' first tools."""
+    builder = _Profiles(session, limit)
+    settings = ("ec2_metadata_service_endpoint", "ec2_metadata_v1_disabled")
+    config = {name: session.get_config_variable(name) for name in settings}
+    config["ec2_metadata_service_endpoint_mode"] = resolve_imds_endpoint_mode(session)
+    instance = InstanceMetadataFetcher(METADATA_SECONDS, 1, user_agent=session.user_agent(), config=config)
+    instance._session = _Http(METADATA_SECONDS)
+    shared = [
+        EnvProvider(),
+        ContainerProvider(fetcher=ContainerMetadataFetcher(_Http(CONTAINER_SECONDS))),
+        InstanceMetadataProvider(instance),
+    ]
+    role = AssumeRoleProvider(
+        load_config=lambda: session.full_config,
+        client_creator=partial(create_nested_client, session),
+        cache={},
+        profile_name=named,
+        prompter=partial(_no_device, named),
+        credential_sourcer=CanonicalNameCredentialSourcer(shared),
+        profile_provider_builder=builder,
     )
-    # The keys of a source come first: a profile with both may name itself.
-    if own and wanted_by:
-        return own
-    arn, session = settings.get("role_arn"), settings.get("role_session_name")
-    if arn and ("source_profile" in settings or "credential_source" in settings):
-        if "mfa_serial" in settings:
-            raise no_token(f"AWS profile {name} needs the code of a device (mfa_serial)", _by_hand(name))
-        chain = (*wanted_by, name)
-        keys = _source(settings, name, ask, limit, chain)
-        role = Role(arn, session, None, settings.get("external_id"), settings.get("duration_seconds"))
-        return of_role(role, keys, region_of(ask, chain[0]), ask, limit)
-    if arn and (file := settings.get("web_identity_token_file")):
-        return of_web_identity(Role(arn, session, Path(file).expanduser()), region_of(ask, name), ask, limit)
-    if "sso_session" in settings or "sso_start_url" in settings:
-        return of_sso(_sso_role(settings, name, ask), name, ask, limit)
-    if own:
-        return own
-    if command := settings.get("credential_process"):
-        return _of_command(command, f"credential_process of profile {name}", ask, limit)
-    if kinds := sorted({"role_arn", "web_identity_token_file", "login_session"} & settings.keys()):
-        raise no_token(f"AWS profile {name} has {kinds[0]} alone, which is not supported", _by_hand(name))
-    return None
+    of_profile = builder.providers(profile_name=named, disable_env_vars=profile is not None)
+    environment, *services = shared
+    return [*([environment] if profile is None else []), role, *of_profile, *services]
 
 
-def _by_hand(name: str) -> str:
+def _no_device(profile: str, _prompt: str) -> NoReturn:
+    raise no_token(f"AWS profile {profile} needs the code of a device (mfa_serial)", _by_hand(profile))
+
+
+class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
+    """What a profile may name, its command by `console.programs`."""
+
+    def __init__(self, session: Any, limit: float) -> None:
+        super().__init__(session)
+        self._limit = limit
+
+    def _create_process_provider(self, profile_name: str) -> Any:
+        return ProcessProvider(profile_name, lambda: self._session.full_config, partial(self._ended, profile_name))
+
+    def _ended(self, profile: str, words: Sequence[str], **_streams: Any) -> _Ended:
+        """Run a profile's command to its end, where `subprocess.Popen` begins it."""
+        source, remedy = f"credential_process of profile {profile}", "Run it by hand."
+        names = ("config_file", "credentials_file")
+        files = [Path(self._session.get_config_variable(name)).expanduser() for name in names]
+        try:
+            for file in files:  # it may be of either
+                require_own(file)
+            return _Ended(output_of(shlex.join(words), self._limit, files[0].absolute().parent))
+        except UntrustedPath as error:
+            raise no_token(f"{source} is not run: {error.strerror}", remedy) from None
+        except (ProgramFailed, ValueError) as error:
+            raise no_token(f"{source}: {error}", remedy) from None
+
+
+class _Ended(NamedTuple):
+    """A process that has ended well, as far as botocore asks for one."""
+
+    output: bytes
+    returncode: int = 0
+
+    def communicate(self) -> tuple[bytes, bytes]:
+        """Return what it wrote to its standard output, and nothing of its standard error."""
+        return self.output, b""
+
+
+# -- how services are asked --------------------------------------------------------------------------------------------
+
+
+def _sent(limit: float, request: Any, **_event: Any) -> Any:
+    """Send a request to a token service. Raises AuthenticationFailed without TLS, unless it is on this host."""
+    at = urlsplit(request.url)
+    if at.scheme != "https" and not _is_here(at.hostname or ""):
+        what = f"{at.hostname} would be asked for AWS credentials without TLS"
+        raise no_token(what, "AWS_ENDPOINT_URL_STS and its like are https, or http on this host.")
+    proxies = {scheme: proxy for scheme, proxy in get_environ_proxies(request.url).items() if scheme == "https"}
+    return _Http(limit, proxies).send(request)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Http(URLLib3Session):  # type: ignore[misc]
+    """botocore's own client; it follows no redirects. Answers are read as far as LARGEST_ANSWER, and for so long."""
+
+    def __init__(self, seconds: float, proxies: dict[str, str] | None = None) -> None:
+        self._seconds = seconds
+        super().__init__(proxies=proxies, timeout=seconds)
+
+    def _get_ssl_context(self) -> ssl.SSLContext:
+        """Return the context of kac's other requests: botocore trusts authorities that it brings along."""
+        context = client_context(TlsSettings())
+        if bundle := os.environ.get("AWS_CA_BUNDLE"):
+            context.load_verify_locations(Path(bundle).expanduser())
+        return context
+
+    def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
+        """Do nothing: the context decides what is trusted."""
+
+    def send(self, request: Any) -> Any:
+        """Return the answer, whole. Raises HTTPClientError."""
+        request.stream_output = True
+        ends = time.monotonic() + self._seconds
+        answer = super().send(request)
+        body = bytearray()
+        try:
+            while part := answer.raw.read1(_PART):
+                body += part
+                if len(body) > LARGEST_ANSWER:
+                    raise OSError(errno.EFBIG, f"it answers more than {LARGEST_ANSWER >> 20} MiB")
+                if time.monotonic() > ends:
+                    raise TimeoutError(errno.ETIMEDOUT, f"it still answers after {self._seconds:g} s")
+        except (HTTPError, OSError) as error:
+            raise exceptions.HTTPClientError(request=request, error=error, endpoint_url=request.url) from None
+        finally:
+            answer.raw.close()
+        answer.raw = HTTPResponse(BytesIO(bytes(body)), preload_content=False)
+        return answer
+
+
+# -- what botocore says ------------------------------------------------------------------------------------------------
+
+_OF_FILES = "Correct ~/.aws/config."
+_REFUSED = {
+    "AssumeRole": "Check that they may sts:AssumeRole, that the role trusts them, external_id and the clock.",
+    "AssumeRoleWithWebIdentity": "Check that the role trusts this identity and its audience (sts.amazonaws.com).",
+    "GetRoleCredentials": "Check that you have this role of this account: aws sso login shows them.",
+}
+"""Operation of a service -> what to look at if it refuses."""
+
+
+def _by_hand(profile: str) -> str:
     """Return what AWS' own command line can do instead."""
-    command = f"aws configure export-credentials --profile {shlex.quote(name)} --format env"
+    command = f"aws configure export-credentials --profile {shlex.quote(profile)} --format env"
     return f'Run: eval "$({command})", and name no profile here.'
 
 
-def _source(settings: Mapping[str, str], name: str, ask: Ask, limit: float, wanted_by: tuple[str, ...]) -> AwsKeys:
-    """Return the credentials with which a profile's role is assumed."""
-    if source := settings.get("source_profile"):
-        of_source = _section(ask, source)
-        if source in wanted_by and not of_source.get("aws_access_key_id"):
-            chain = " → ".join((*wanted_by, source))
-            raise no_token(f"AWS profiles have each other as source_profile: {chain}", "Correct ~/.aws/config.")
-        if not of_source:
-            raise no_token(f"AWS profile {name} has source_profile {source}, which does not exist", "Correct it.")
-        found = _of_profile(of_source, source, ask, limit, wanted_by)
-        where = f"source_profile {source}"
-    else:
-        kind = settings["credential_source"]
-        where = f"credential_source {kind}"
-        if kind == "Environment":
-            found = _of_environment(ask)
-        elif kind == "EcsContainer":
-            found = of_container(ask, limit)
-        elif kind == "Ec2InstanceMetadata":
-            found = of_instance(ask)
-        else:
-            known = "Environment, EcsContainer or Ec2InstanceMetadata"
-            raise no_token(f"AWS profile {name} has {where}, which is unknown", f"It is {known}.")
-    if found is None:
-        raise no_token(f"AWS profile {name} assumes its role with {where}, which has no credentials", "Check it.")
-    return found
+def _told(error: Exception, profile: str) -> AuthenticationFailed:
+    """Return an error of botocore as ours. A service's own text is not in it: it may repeat what was sent."""
+    about: dict[str, Any] = getattr(error, "kwargs", {})
+    match error:
+        case AuthenticationFailed():
+            return error
+        case exceptions.ClientError():
+            return _refused(error, profile)
+        case exceptions.ProfileNotFound():
+            where = "the files of AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE, or ~/.aws"
+            return no_token(f"there is no AWS profile {profile} in {where}", "Check awsProfileName or AWS_PROFILE.")
+        case exceptions.ConfigParseError():
+            return no_token(
+                f"{about['path']} can't be read as AWS' files are: {_line(about.get('error'))}", "Correct it."
+            )
+        case exceptions.PartialCredentialsError():
+            where = "in the environment" if about["provider"] == "env" else f"of profile {profile}"
+            return no_token(f"AWS credentials {where} lack {about['cred_var']}", "Set it, or unset them all.")
+        case exceptions.InfiniteLoopConfigError():
+            chain = " → ".join((*about["visited_profiles"], about["source_profile"]))
+            return no_token(f"AWS profiles have each other as source_profile: {chain}", _OF_FILES)
+        case exceptions.InvalidConfigError() | exceptions.UnknownCredentialError():  # names of the user's own files
+            return no_token(f"AWS profile {profile} does not work: {error}", _OF_FILES)
+        case exceptions.MissingDependencyException() | exceptions.LoginError():
+            return no_token(f"AWS profile {profile} has login_session, which is not supported", _by_hand(profile))
+        case exceptions.SSOTokenLoadError():
+            return _no_session(profile, "there is no session in ~/.aws/sso/cache")
+        case exceptions.SSOError() | exceptions.TokenRetrievalError():
+            return _no_session(profile, "the session is over, or was refused")
+        case exceptions.CredentialRetrievalError() | exceptions.MetadataRetrievalError():
+            return _not_given(about, profile)
+        case exceptions.ConnectionError() | exceptions.HTTPClientError():
+            host = urlsplit(about.get("endpoint_url") or "").netloc or "a service of AWS"
+            return no_token(f"AWS profile {profile}: {host} was not reached: {_why(error)}", "Check the network to it.")
+        case OSError() if error.filename:
+            return no_token(
+                f"{error.filename}, which holds AWS credentials, can't be read: {error.strerror}", "Check it."
+            )
+    return _not_understood(error, profile)
 
 
-def _sso_role(settings: Mapping[str, str], name: str, ask: Ask) -> SsoRole:
-    """Return what a profile says of SSO, or the sso-session that it names."""
-    named = settings.get("sso_session")
-    shared = _section(ask, named, "sso-session") if named else {}
-    every = {**settings, **shared}
-    needed = ("sso_start_url", "sso_region", "sso_account_id", "sso_role_name")
-    if missing := [each for each in needed if not every.get(each)]:
-        raise no_token(
-            f"AWS profile {name} lacks {', '.join(missing)}", f"Run: aws configure sso --profile {shlex.quote(name)}"
-        )
-    start, region, account, role = (every[each] for each in needed)
-    return SsoRole(named or start, region, account, role)
+def _no_session(profile: str, why: str) -> AuthenticationFailed:
+    return no_token(f"SSO of profile {profile}: {why}", f"Log in: aws sso login --profile {shlex.quote(profile)}")
 
 
-def _of_command(command: str, source: str, ask: Ask, limit: float) -> AwsKeys:
-    remedy = "Run it by hand."
-    config = ask.file("AWS_CONFIG_FILE", "config")
-    try:
-        for file in (config, ask.file("AWS_SHARED_CREDENTIALS_FILE", "credentials")):  # it may be of either
-            require_own(file)
-        output = output_of(command, limit, config.absolute().parent)
-    except UntrustedPath as error:
-        raise no_token(f"{source} is not run: {error.strerror}", remedy) from None
-    except (ProgramFailed, ValueError) as error:
-        raise no_token(f"{source}: {error}", remedy) from None
-    return in_answer(output, source, remedy, token="SessionToken")  # noqa: S106 a name
+def _refused(error: Any, profile: str) -> AuthenticationFailed:
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
+    code = re.sub(r"[^A-Za-z.]", "", str(error.response.get("Error", {}).get("Code", "")))[:80]
+    asked = error.operation_name
+    if (asked, status) == ("GetRoleCredentials", 401):
+        return _no_session(profile, "the session is over, or was refused")
+    remedy = _REFUSED.get(asked, "Compare with: aws configure list")
+    return no_token(f"AWS profile {profile}: {asked} answered {status} {code}".rstrip(), remedy)
 
 
-# Services that give credentials.
-
-INSTANCE = "http://169.254.169.254"
-CONTAINER = "http://169.254.170.2"
-CONTAINER_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"})
-"""Hosts that may be asked for a container's credentials in clear text, as in AWS' own clients."""
-_THIS_HOST = frozenset({"127.0.0.1", "localhost", "::1"})
-LARGEST_ANSWER = 1 << 20
-METADATA_SECONDS = 1.0
-"""For one request of an instance's metadata service, which is near or not there."""
-_TOKEN_TTL = "21600"  # noqa: S105 seconds
-
-
-def of_web_identity(role: Role, region: str | None, ask: Ask, limit: float) -> AwsKeys:
-    """Ask AssumeRoleWithWebIdentity of AWS' token service: the token in the body is the only credential."""
-    source = f"the web identity of role {role.arn[:200]}"
-    try:
-        token = token_in_file(role.identity or Path())
-    except (OSError, ValueError) as error:
-        remedy = "Check AWS_WEB_IDENTITY_TOKEN_FILE, or web_identity_token_file of the profile."
-        raise no_token(f"{source}: its token {role.identity} can't be read: {why_unread(error)}", remedy) from None
-    remedy = "Check that the role trusts this identity and its audience (sts.amazonaws.com)."
-    form = _form("AssumeRoleWithWebIdentity", role) | {"WebIdentityToken": token}
-    return _of_token_service(form, {}, source, _token_service(ask, region), remedy, limit)
-
-
-def of_role(role: Role, keys: AwsKeys, region: str | None, ask: Ask, limit: float) -> AwsKeys:
-    """Ask AssumeRole of AWS' token service, signed with these credentials."""
-    url = _token_service(ask, region)
-    form = _form("AssumeRole", role)
-    form |= {"ExternalId": role.external_id} if role.external_id else {}
-    form |= {"DurationSeconds": role.seconds} if role.seconds else {}
-    headers = signed_form(keys, region or "us-east-1", urlsplit(url).netloc, _body(form), time.time())
-    remedy = f"Check that {keys.source} may sts:AssumeRole, that the role trusts it, external_id and the clock."
-    return _of_token_service(form, headers, f"role {role.arn[:200]} by {keys.source}", url, remedy, limit)
-
-
-def _form(action: str, role: Role) -> dict[str, str]:
-    return {
-        "Action": action,
-        "Version": "2011-06-15",
-        "RoleArn": role.arn,
-        "RoleSessionName": role.session or "kac",
-    }
-
-
-def _body(form: Mapping[str, str]) -> bytes:
-    return urlencode(form).encode("ascii")
-
-
-def signed_form(keys: AwsKeys, region: str, host: str, body: bytes, now: float) -> dict[str, str]:
-    """Return the headers of a signed form for the token service. now: seconds since 1970."""
-    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
-    headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8", "host": host, "x-amz-date": stamp}
-    if keys.token is not None:
-        headers["x-amz-security-token"] = keys.token.reveal()
-    digest, scope = hashlib.sha256(body).hexdigest(), f"{stamp[:8]}/{region}/sts/aws4_request"
-    pair = (keys.access_key, keys.secret.reveal())
-    return {**headers, "authorization": authorization(pair, stamp, scope, ("POST", "/", ""), headers, digest)}
-
-
-def _of_token_service(
-    form: Mapping[str, str], headers: Mapping[str, str], source: str, url: str, remedy: str, limit: float
-) -> AwsKeys:
-    at = urlsplit(url).netloc
-    try:
-        status, body = _answered(url, headers, limit, _body(form))
-    except OSError as error:
-        raise no_token(_not_reached(source, url, error), "Check the network to it.") from None
-    answer = {name: _element(body, name) for name in ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration")}
-    if status != 200 or not all(answer.values()):
-        code = re.sub(r"[^A-Za-z.]", "", _element(body, "Code"))[:80]
-        raise no_token(f"{source}: {at} answered {status} {code}".rstrip(), remedy)
-    return in_answer(json_text(answer).encode(), source, remedy, token="SessionToken")  # noqa: S106 a name
-
-
-def _token_service(ask: Ask, region: str | None) -> str:
-    """Return the region's own, as Amazon advises."""
-    own = f"sts.{region}.{_domain(region)}" if region else "sts.amazonaws.com"
-    return _service(ask, "AWS_ENDPOINT_URL_STS", own)
-
-
-def _domain(region: str) -> str:
-    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-
-
-def _service(ask: Ask, variable: str, own: str) -> str:
-    """Return the address of a service, or the one that a variable has for a VPC's endpoint: https, or on this host."""
-    given = ask.get(variable)
-    if given is None:
-        return f"https://{own}/"
-    parts = urlsplit(given)
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_HOST):
-        return given.rstrip("/") + "/"
-    raise no_token(f"{variable} names {parts.hostname} without TLS", "It is https, or http on this host.")
-
-
-class SsoRole(NamedTuple):
-    """A role of an account as IAM Identity Center has it. session: the name of the sso-session or, in older files,
-    the start URL."""
-
-    session: str
-    region: str
-    account: str
-    name: str
-
-
-def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
-    """Return the credentials that a session gives which `aws sso login` has begun. Its token is never renewed here."""
-    source = f"SSO of profile {profile}"
-    remedy = f"Log in: aws sso login --profile {profile}"
-    file = ask.home() / ".aws" / "sso" / "cache" / f"{hashlib.sha1(role.session.encode()).hexdigest()}.json"  # noqa: S324
-    try:
-        kept = json_of(read_text(file, LARGEST_ANSWER))
-        token, ends = str(kept["accessToken"]), _time_of(str(kept["expiresAt"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        raise no_token(f"{source}: there is no session in {file}", remedy) from None
-    if ends.timestamp() <= time.time():
-        raise no_token(f"{source}: the session is over, since {ends:%Y-%m-%d %H:%M:%S %Z}", remedy)
-    at = _service(ask, "AWS_ENDPOINT_URL_SSO", f"portal.sso.{role.region}.{_domain(role.region)}")
-    url = f"{at}federation/credentials?role_name={quote(role.name, safe='')}&account_id={quote(role.account, safe='')}"
-    try:
-        status, body = _answered(url, {"x-amz-sso_bearer_token": token}, limit)
-    except OSError as error:
-        raise no_token(_not_reached(source, at, error), "Check the network to it.") from None
-    if status == 401:
-        raise no_token(f"{source}: the session was refused", remedy)
-    if status != 200:
-        rights = f"Check that you have role {role.name} of account {role.account}: aws sso login shows them."
-        raise no_token(f"{source}: {urlsplit(at).netloc} answered {status}", rights)
-    try:
-        given = json_of(body)["roleCredentials"]
-        answer = {"AccessKeyId": given["accessKeyId"], "SecretAccessKey": given["secretAccessKey"]}
-        answer |= {"Token": given["sessionToken"]}
-        answer["Expiration"] = datetime.fromtimestamp(given["expiration"] / 1000, UTC).isoformat()
-    except (ValueError, KeyError, TypeError, OverflowError):
-        raise no_token(f"{source} answered without AWS credentials", remedy) from None
-    return in_answer(json_text(answer).encode(), source, remedy)
-
-
-def _time_of(text: str) -> datetime:
-    """Return a time; older releases of AWS' command line write UTC for Z."""
-    return datetime.fromisoformat(text.replace("UTC", "Z")).astimezone(UTC)
-
-
-def _not_reached(source: str, url: str, error: OSError) -> str:
-    return f"{source}: {urlsplit(url).netloc} was not reached: {_why(error)}"
-
-
-def _answered(url: str, headers: Mapping[str, str], limit: float, form: bytes | None = None) -> tuple[int, bytes]:
-    """Return the status and the answer, by the environment's proxy: TLS keeps it from reading. Raises OSError."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, Request, build_opener
-
-    from console.admin.oauth import no_redirects
-
-    handlers = [no_redirects(), *([] if urlsplit(url).scheme == "https" else [ProxyHandler({})])]
-    try:
-        request = Request(url, form, headers=dict(headers))  # noqa: S310 checked, or AWS' own
-        with build_opener(*handlers).open(request, timeout=limit) as answer:
-            return answer.status, answer.read(LARGEST_ANSWER)
-    except HTTPError as refused:
-        with refused:
-            return refused.code, refused.read(LARGEST_ANSWER)
-    except ValueError:
-        # Its text may have the header, which is a secret.
-        raise OSError("what was to be sent has invalid characters") from None
-    except HTTPException as error:
-        raise OSError(str(error)) from error
-
-
-_ELEMENT = re.compile(rb"<([A-Za-z]{1,64})>([^<&]*+)</\1>")
-
-
-def _element(body: bytes, name: str) -> str:
-    """Return the text of the first element of this name in XML whose texts are plain words; "" if there is none."""
-    texts = (found[2] for found in _ELEMENT.finditer(body) if found[1] == name.encode("ascii"))
-    return next(texts, b"").strip().decode("ascii", "replace")
-
-
-def of_container(ask: Ask, limit: float) -> AwsKeys | None:
-    """Return the credentials of a container's service; None where the environment names none."""
-    uri = _container_uri(ask)
-    if uri is None:
-        return None
-    headers = {}
-    token = ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-    if file := ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
-        try:
-            token = token_in_file(Path(file))
-        except (OSError, ValueError) as error:
-            remedy = "Check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE."
-            what = f"the container's authorization token {file} can't be read: {why_unread(error)}"
-            raise no_token(what, remedy) from None
-    if token:
-        headers["Authorization"] = token
-    source = "the container's service"
+def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
+    """Return the error of a place that gave none."""
+    provider, text = str(about.get("provider", "")), str(about.get("error_msg", ""))
+    if provider != ContainerProvider.METHOD:
+        where = _SOURCES.get(provider, f"{provider} of {{}}" if provider else "the instance's role")
+        return no_token(f"{where.format(f'profile {profile}')} gave no AWS credentials", "Check it.")
+    found = re.search(r"non 200 response (\d{3}) ", text)
+    why = f"it answered {found[1]}" if found else "it was not reached, or its answer is not JSON"
     remedy = "Check AWS_CONTAINER_CREDENTIALS_…, and the role of the task or pod."
-    try:
-        body = _fetched(uri, headers, limit)
-    except OSError as error:
-        raise no_token(f"{source} at {urlsplit(uri).netloc} gave no AWS credentials: {_why(error)}", remedy) from None
-    return in_answer(body, source, remedy)
+    return no_token(f"the container's service gave no AWS credentials: {why}", remedy)
 
 
-def _container_uri(ask: Ask) -> str | None:
-    if relative := ask.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
-        return CONTAINER + relative
-    uri = ask.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-    if uri is None:
-        return None
-    parts = urlsplit(uri)
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in CONTAINER_HOSTS):
-        return uri
-    raise no_token(
-        f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {parts.hostname}, which is not a container's service",
-        "It is https, or http on this host or 169.254.170.2.",
-    )
+def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
+    """Return the error of text that is not in AWS' form. It may repeat the text, so its own is not shown."""
+    if str(error).startswith("Unsupported host"):
+        what = "AWS_CONTAINER_CREDENTIALS_FULL_URI names a host that is not a container's service"
+        return no_token(what, "It is https, or http on this host or 169.254.170.2.")
+    if str(error).startswith("Auth token value"):
+        return no_token("the container's authorization token has more than one line", "Correct its file or variable.")
+    what = f"AWS credentials of profile {profile} are not in AWS' form: {type(error).__name__}"
+    return no_token(what, "Compare with: aws configure list")
 
 
-def of_instance(ask: Ask) -> AwsKeys | None:
-    """Return an instance's credentials by IMDSv2; None where there is no such service."""
-    if (ask.get("AWS_EC2_METADATA_DISABLED") or "").lower() == "true":
-        return None
-    at = (ask.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
-    roles = f"{at}/latest/meta-data/iam/security-credentials/"
-    try:
-        ttl = {"X-aws-ec2-metadata-token-ttl-seconds": _TOKEN_TTL}
-        token = _fetched(f"{at}/latest/api/token", ttl, METADATA_SECONDS, "PUT").decode("ascii", "replace").strip()
-        headers = {"X-aws-ec2-metadata-token": token}
-        names = _fetched(roles, headers, METADATA_SECONDS).decode("ascii", "replace").split()
-        body = _fetched(roles + names[0], headers, METADATA_SECONDS)
-    except (OSError, ValueError, IndexError):
-        return None
-    return in_answer(body, f"the instance's role {names[0][:80]}", "Check the instance's role.")
+def _line(error: Any) -> str:
+    """Return where a file is wrong. The parser's own text has the line, which may hold a secret."""
+    lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
+    return f"{f'line {lines[0]}' if lines[0] else 'a line'} is no [section], and no KEY = VALUE in one"
 
 
-def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "GET") -> bytes:
-    """Return the answer, never by way of a proxy or from where a redirect leads: they would get the credentials. Raises
-    OSError."""
-    from http.client import HTTPException
-    from urllib.request import ProxyHandler, Request, build_opener
-
-    from console.admin.oauth import no_redirects
-
-    request = Request(url, headers=dict(headers), method=method)  # noqa: S310 checked, or AWS' own
-    try:
-        with build_opener(ProxyHandler({}), no_redirects()).open(request, timeout=limit) as answer:
-            body: bytes = answer.read(LARGEST_ANSWER)
-            return body
-    except ValueError:
-        # Its text may have the header, which is a secret.
-        raise OSError("what was to be sent has invalid characters") from None
-    except HTTPException as error:
-        raise OSError(str(error)) from error
-
-
-def in_answer(body: bytes, source: str, remedy: str, token: str = "Token") -> AwsKeys:  # noqa: S107 a name
-    """Return the credentials in JSON of AWS' form. token: its name for a session's token."""
-    try:
-        answer: dict[str, Any] = json_of(body)
-        ends = answer.get("Expiration")
-        return AwsKeys(
-            str(answer["AccessKeyId"]),
-            Secret(str(answer["SecretAccessKey"])),
-            secret_of(answer.get(token)),
-            source,
-            datetime.fromisoformat(str(ends)).astimezone(UTC).timestamp() if ends else None,
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        raise no_token(f"{source} answered without AWS credentials", remedy) from None
-
-
-def secret_of(text: object) -> Secret | None:
-    """Return a secret, None for an empty one."""
-    return Secret(str(text)) if text else None
-
-
-def _why(error: OSError) -> str:
-    """Return an error of urllib's as text: its status or reason."""
-    status = getattr(error, "code", None)
-    reason = getattr(error, "reason", None)
-    return f"it answered {status}" if status else str(getattr(reason, "strerror", None) or reason or error)
-
-
-# Signatures, of requests that are already in their canonical form. Pure.
-
-ALGORITHM = "AWS4-HMAC-SHA256"
-
-
-def signature(secret: str, stamp: str, scope: str, request: str) -> str:
-    """Return a signature, in hexadecimal digits.
-
-    Args:
-        stamp: as ``20261121T101500Z``.
-        scope: as ``20261121/REGION/SERVICE/aws4_request``.
-        request: the canonical request, as AWS describes it.
-    """
-    signed = "\n".join((ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()))
-    key = f"AWS4{secret}".encode()
-    for part in (*scope.split("/"), signed):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return key.hex()
-
-
-def authorization(
-    keys: tuple[str, str],
-    stamp: str,
-    scope: str,
-    request: tuple[str, str, str],
-    headers: Mapping[str, str],
-    digest: str,
-) -> str:
-    """Return the header Authorization of a request.
-
-    Args:
-        keys: access key and secret.
-        request: method, path and query in their canonical form.
-        headers: those that are signed, their names in small letters.
-        digest: the body's SHA-256, in hexadecimal digits.
-    """
-    access_key, secret = keys
-    lines = "".join(f"{name}:{text}\n" for name, text in sorted(headers.items()))
-    names = ";".join(sorted(headers))
-    signed = signature(secret, stamp, scope, "\n".join((*request, lines, names, digest)))
-    return f"{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={names}, Signature={signed}"
+def _why(error: Exception) -> str:
+    """Return why a host was not reached, without what was to be sent."""
+    inner = getattr(error, "kwargs", {}).get("error")
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        if isinstance(inner, ValueError):
+            return "what was to be sent has invalid characters"
+        inner = inner.__cause__ or getattr(inner, "reason", None)
+    return type(error).__name__

@@ -13,11 +13,10 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
-from console.admin.delivery import Answer, deliver
+from console.admin.delivery import Sender, Senders
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
 from console.admin.link import (
-    CONTROLLER,
     ELECTION_SECONDS,
     Link,
     aside,
@@ -29,7 +28,7 @@ from console.admin.link import (
     until_settled,
 )
 from console.admin.link_errors import no_such_broker
-from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroker
+from console.model.changes import BrokerTarget, Status, UnregisterBroker
 from console.model.cluster import (
     Broker,
     BrokerVersion,
@@ -417,31 +416,24 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[LogDir, ...]:
 # Brokers' registrations with the controller (KIP-500): removing one.
 
 
-async def unregister_broker(link: Link, request: UnregisterBroker, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return the outcome for the broker; a check is UNCHECKED.
+class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
+    """A controller unregisters a running broker too, which then ends."""
 
-    A controller unregisters a running broker too, which then ends. Raises Unsupported before Kafka 3.0 and with
-    ZooKeeper, and AdminError if nothing was sent.
-    """
-    target = BrokerTarget(request.broker_id)
-    await link.require("unregister_broker", 0, "3.0, in KRaft mode", CONTROLLER)
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
+    api = "unregister_broker"
+    needs = "3.0, in KRaft mode"
+    right = "unregistering a broker needs ALTER on the cluster"
 
-    def build(kio: ModuleType) -> Any:
-        return kio.UnregisterBrokerRequest(broker_id=request.broker_id)
+    def targets(self) -> tuple[BrokerTarget]:
+        return (BrokerTarget(self.request.broker_id),)
 
-    async def send(_targets: Sequence[BrokerTarget]) -> Mapping[BrokerTarget, Answer]:
-        response = await link.call("unregister_broker", build, to=CONTROLLER, change=True)
-        if response.error_code == ErrorCode.cluster_authorization_failed:
-            return {target: (response.error_code, "unregistering a broker needs ALTER on the cluster")}
-        return {target: (response.error_code, response.error_message)}
+    def build(self, kio: ModuleType, _targets: Sequence[BrokerTarget]) -> Any:
+        return kio.UnregisterBrokerRequest(broker_id=self.request.broker_id)
 
-    async def describe_again(_targets: Sequence[BrokerTarget]) -> Mapping[BrokerTarget, Status]:
-        return {target: await unregistered(link, request.broker_id)}
+    async def describe_again(self, targets: Sequence[BrokerTarget]) -> dict[BrokerTarget, Status]:
+        return dict.fromkeys(targets, await unregistered(self.link, self.request.broker_id))
 
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return tuple(outcomes.values())
+
+SENDERS: Senders = {UnregisterBroker: _Unregistering}
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
+from console.admin.delivery import Answer, Sender, Senders, configs_verdict, list_items, refused, sent
 from console.admin.errors import (
     AdminError,
     BadAnswer,
@@ -30,7 +30,7 @@ from console.admin.errors import (
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
-from console.admin.link import ANY, CONTROLLER, Link, Route, aside, broker
+from console.admin.link import ANY, Link, aside, broker
 from console.admin.link_errors import wrong_broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
@@ -298,89 +298,108 @@ async def _described(
 _FEW_KEYS = 50
 
 
-async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each resource: all of its keys are applied or none. Raises AdminError if nothing was
-    sent."""
-    if link.settings.controllers and (levels := _levels(request)) and len(levels) < len(request.ops):
-        # A controller sets its own levels; all else is the active one's.
-        others = {each: ops for each, ops in request.ops.items() if each not in levels}
-        parts = (replace(request, ops=others), replace(request, ops=levels))
-        done = [outcome for part in parts for outcome in await alter_configs(link, part, validate_only=validate_only)]
-        by_target = {outcome.target: outcome for outcome in done}
-        return tuple(by_target[resource] for resource in request.ops)
-    to = _route_of(link, request)
-    if await link.version("incremental_alter_configs", to) is None:
-        return await replace_configs(link, request, validate_only=validate_only)
+class _Altering(Sender[AlterConfigs, ConfigResource]):
+    """All keys of a resource are applied or none."""
 
-    async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
-        def build(kio: ModuleType) -> Any:
-            def altered(resource: ConfigResource) -> Iterator[Any]:
-                for op in request.ops[resource]:
-                    yield kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
+    api = "incremental_alter_configs"
+    of = "ops"
+    has_check = True
 
-            altering = _alter_resources(kio, resources, altered)
-            return kio.IncrementalAlterConfigsRequest(resources=altering, validate_only=validate_only)
+    def __init__(self, link: Link, request: AlterConfigs, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self._levels = {each: ops for each, ops in request.ops.items() if each.type.entity.has_levels}
+        self.secrets = [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
+        if not link.settings.controllers or self._levels:
+            self.route = ANY if request.broker is None else broker(request.broker)
 
-        return _answers(await link.call("incremental_alter_configs", build, to=to, change=not validate_only))
+    async def deliver(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Outcome]:
+        request = self.request
+        parts: tuple[Sender[AlterConfigs, ConfigResource], ...] = ()
+        if self.link.settings.controllers and self._levels and len(self._levels) < len(request.ops):
+            # A controller sets its own levels; all else is the active one's.
+            others = {each: ops for each, ops in request.ops.items() if each not in self._levels}
+            ops_of = (others, self._levels)
+            parts = tuple(_Altering(self.link, replace(request, ops=ops), self.validate_only) for ops in ops_of)
+        elif await self.link.version(self.api, self.route) is None:
+            parts = (Replacing(self.link, request, self.validate_only),)
+        if not parts:
+            return await super().deliver(targets)
+        done = [outcome for part in parts for outcome in await sent(part)]
+        return {resource: outcome for outcome in done if isinstance(resource := outcome.target, ConfigResource)}
 
-    outcomes = await deliver(
-        link.settings,
-        request.ops,
-        send,
-        _describing_again(link, request),
-        validate_only=validate_only,
-        secrets=_secrets(request),
-    )
-    return tuple(outcomes[resource] for resource in request.ops)
+    def build(self, kio: ModuleType, targets: Sequence[ConfigResource]) -> Any:
+        def altered(resource: ConfigResource) -> Iterator[Any]:
+            for op in self.request.ops[resource]:
+                yield kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
+
+        altering = _alter_resources(kio, targets, altered)
+        return kio.IncrementalAlterConfigsRequest(resources=altering, validate_only=self.validate_only)
+
+    def answers(self, response: Any, _targets: Sequence[ConfigResource]) -> dict[ConfigResource, Answer]:
+        return {
+            ConfigResource(ResourceType(result.resource_type), result.resource_name): (
+                result.error_code,
+                result.error_message,
+            )
+            for result in response.responses
+        }
+
+    async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
+        ops = self.request.ops
+        keys = list(dict.fromkeys(op.key for resource in targets for op in ops[resource]))
+        listing = await describe_configs(self.link, targets, keys=keys if len(keys) <= _FEW_KEYS else None)
+        return {each: configs_verdict(each, ops[each], listing.sets.get(each)) for each in targets}
 
 
-async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return the same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
+SENDERS: Senders = {AlterConfigs: _Altering}
+
+
+class Replacing(_Altering):
+    """Does the same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
 
     Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
     it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
-    brokers never answer such a request. Raises AdminError if nothing was sent.
+    brokers never answer such a request.
     """
-    to = _route_of(link, request)
-    readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
-    listing = await describe_configs(link, readable)
-    outcomes: dict[ConfigResource, Outcome] = {}
-    whole: dict[ConfigResource, dict[str, str]] = {}
-    for resource, ops in request.ops.items():
-        known = listing.sets.get(resource)
-        if resource.type.entity.has_levels:
-            outcomes[resource] = refused(
-                resource, "UNSUPPORTED", "this server can't alter loggers", "Alter its log4j file."
-            )
-        elif known is None:
-            outcomes[resource] = Outcome(resource, Status.FAILED, listing.failures[resource])
-        else:
-            full = replacement(resource, ops, known, request.prior.get(resource))
-            if isinstance(full, Outcome):
-                outcomes[resource] = full
+
+    api = "alter_configs"
+
+    async def refused(self) -> dict[ConfigResource, Outcome]:
+        """Read the overrides. Returns the refusals."""
+        request = self.request
+        readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
+        listing = await describe_configs(self.link, readable)
+        outcomes: dict[ConfigResource, Outcome] = {}
+        self._whole: dict[ConfigResource, dict[str, str]] = {}
+        for resource, ops in request.ops.items():
+            known = listing.sets.get(resource)
+            if resource.type.entity.has_levels:
+                outcomes[resource] = refused(
+                    resource, "UNSUPPORTED", "this server can't alter loggers", "Alter its log4j file."
+                )
+            elif known is None:
+                outcomes[resource] = Outcome(resource, Status.FAILED, listing.failures[resource])
             else:
-                whole[resource] = full
+                full = replacement(resource, ops, known, request.prior.get(resource))
+                if isinstance(full, Outcome):
+                    outcomes[resource] = full
+                else:
+                    self._whole[resource] = full
+        return outcomes
 
-    async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
-        def build(kio: ModuleType) -> Any:
-            def replaced(resource: ConfigResource) -> Iterator[Any]:
-                for key, value in whole[resource].items():
-                    yield kio.AlterableConfig(name=key, value=value)
+    async def deliver(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Outcome]:
+        """Send it."""
+        return await Sender.deliver(self, targets)
 
-            altering = _alter_resources(kio, resources, replaced)
-            return kio.AlterConfigsRequest(resources=altering, validate_only=validate_only)
+    def build(self, kio: ModuleType, targets: Sequence[ConfigResource]) -> Any:
+        """Return the request."""
 
-        return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
+        def replaced(resource: ConfigResource) -> Iterator[Any]:
+            for key, value in self._whole[resource].items():
+                yield kio.AlterableConfig(name=key, value=value)
 
-    outcomes |= await deliver(
-        link.settings,
-        whole,
-        send,
-        _describing_again(link, request),
-        validate_only=validate_only,
-        secrets=_secrets(request),
-    )
-    return tuple(outcomes[resource] for resource in request.ops)
+        altering = _alter_resources(kio, targets, replaced)
+        return kio.AlterConfigsRequest(resources=altering, validate_only=self.validate_only)
 
 
 def _alter_resources(
@@ -438,45 +457,8 @@ def replacement(
     return {key: value for key, value in full.items() if value is not None}
 
 
-def _describing_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[ConfigResource]], Any]:
-    async def describe_again(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Status]:
-        keys = list(dict.fromkeys(op.key for resource in resources for op in request.ops[resource]))
-        listing = await describe_configs(link, resources, keys=keys if len(keys) <= _FEW_KEYS else None)
-        return {
-            resource: configs_verdict(resource, request.ops[resource], listing.sets.get(resource))
-            for resource in resources
-        }
-
-    return describe_again
-
-
-def _route_of(link: Link, request: AlterConfigs) -> Route:
-    if link.settings.controllers and not _levels(request):
-        return CONTROLLER
-    return ANY if request.broker is None else broker(request.broker)
-
-
-def _levels(request: AlterConfigs) -> dict[ConfigResource, tuple[ConfigOp, ...]]:
-    """Return what a request changes of loggers."""
-    return {resource: ops for resource, ops in request.ops.items() if resource.type.entity.has_levels}
-
-
-def _secrets(request: AlterConfigs) -> list[Secret]:
-    return [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
-
-
 def _revealed(value: str | Secret | None) -> str | None:
     return value.reveal() if isinstance(value, Secret) else value
-
-
-def _answers(response: Any) -> dict[ConfigResource, Answer]:
-    return {
-        ConfigResource(ResourceType(result.resource_type), result.resource_name): (
-            result.error_code,
-            result.error_message,
-        )
-        for result in response.responses
-    }
 
 
 # What has configs and is listed by no other API.

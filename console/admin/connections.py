@@ -361,10 +361,17 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         )
     mechanism, username, password = sasl.mechanism, sasl.username, sasl.password
     if "aws" in sasl.options:
+        from importlib.util import find_spec
+
+        if find_spec("botocore") is None:
+            from console.extras import how_to_add
+
+            what = f"{mechanism} of AWS needs botocore, which is not installed"
+            raise _incomplete_sasl(what, f"Install it: {how_to_add('aws')}")
         from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, role_in
 
         limit = TOKEN_SHARE * settings.connect_timeout
-        aws = AwsLogin(sasl.options.get("aws.profile"), limit, role=role_in(sasl.options))
+        aws = AwsLogin(sasl.options.get("aws.profile"), limit, role_in(sasl.options))
         if mechanism == "OAUTHBEARER":
             return Login(mechanism, lambda host: BearerAuthenticator(AwsTokens(aws, host)))
         return Login(mechanism, lambda host: IamAuthenticator(aws, host))

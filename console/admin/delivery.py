@@ -1,35 +1,40 @@
-"""What all changes share: a change is sent once; where its answer is lost, the cluster is described again."""
+"""What all changes share: a `Sender` for each kind, and one walk through it. A change is sent once; where its answer is
+lost, the cluster is described again."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, ClassVar, Generic, TypeVar
 
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, OutcomeUnknown, failure
-from console.admin.link import delays
-from console.admin.settings import ConnectionSettings
-from console.model.changes import ConfigOp, Outcome, Status, Target
+from console.admin.link import CONTROLLER, Link, Route, delays
+from console.model.changes import ConfigOp, Outcome, Request, Status, Target
 from console.model.codes import APPEND, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
 from console.model.secret import Secret
 from console.model.unordered import as_it_counts
 
+R = TypeVar("R", bound=Request)
 T = TypeVar("T", bound=Target)
 
 Answer = tuple[int, str | None]
 """A broker's error code for one target, 0 for success, and its message."""
 
-Send = Callable[[Sequence[T]], Awaitable[Mapping[T, Answer]]]
-"""Sends the request for these targets; the answer by target."""
-
 DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
 """Describes these targets: APPLIED if the cluster is as requested, NOT_APPLIED if it is not, UNKNOWN if the description
 does not show it."""
+
+Progress = Callable[[int, int], None]
+"""Called with how many partitions have a leader, and how many there are."""
+
+ANSWER_SECONDS = 5.0
+"""Seconds that an answer may take beyond the broker's own limit."""
 
 DOTS = "······"
 
@@ -39,50 +44,143 @@ _CHECK_FIRST = "It may have been applied, or may still be: look at the cluster b
 log = logging.getLogger(__name__)
 
 
-async def deliver(
-    settings: ConnectionSettings,
-    targets: Iterable[T],
-    send: Send[T],
-    describe_again: DescribeAgain[T],
-    *,
-    validate_only: bool,
-    secrets: Iterable[Secret] = (),
-) -> dict[T, Outcome]:
-    """Send a change, or its check. Returns the outcome for each target.
+class Sender(Generic[R, T]):
+    """How one kind of change is sent, for `sent` to walk. One is made for each change, and may keep what it learns.
 
-    If the answer was lost, or a broker gave up waiting, `describe_again` decides. After a success it waits until
-    brokers describe the change, so that the next read has it. settings: for the time-outs. secrets: values that were
-    sent and that no outcome may repeat, as brokers do with values that they refuse.
+    What most changes have in common is the default: one request for all targets, to the controller, without a check.
+    Methods raise AdminError where they can't go on; nothing was sent then.
 
-    Raises AdminError if nothing was sent, and for a check.
+    Args:
+        validate_only: only have the change checked.
     """
-    wanted = list(dict.fromkeys(targets))
-    if not wanted:
+
+    api: ClassVar[str]
+    """Kafka's name of the request, as kio's packages have it."""
+    of: ClassVar[str] = ""
+    """The field of the request whose items are its targets, if there is one."""
+    right: ClassVar[str] = ""
+    """The message of an outcome for want of the right to it; ``""`` for the broker's own."""
+    needs: ClassVar[str] = ""
+    """The first release of Kafka that has it; ``""`` for all."""
+    has_check = False
+    """Whether the protocol can check it without a change."""
+    route: Route = CONTROLLER
+    """Which broker gets it."""
+    secrets: Sequence[Secret] = ()
+    """Values that are sent and that no outcome may repeat, as brokers do with values that they refuse."""
+    on_progress: Progress | None = None
+    """The caller's function for the wait for leaders, if it has one."""
+
+    def __init__(self, link: Link, request: R, validate_only: bool) -> None:
+        self.link = link
+        self.request = request
+        self.validate_only = validate_only
+
+    def targets(self) -> Iterable[T]:
+        """Return its targets; one that is named twice may be there twice."""
+        found: Iterable[T] = getattr(self.request, self.of)
+        return found
+
+    async def require(self) -> None:
+        """Raise Unsupported if the cluster can't do it."""
+        if self.needs:
+            await self.link.require(self.api, 0, self.needs, self.route)
+
+    async def refused(self) -> dict[T, Outcome]:
+        """Return the outcomes of targets that are neither checked nor sent."""
         return {}
-    try:
-        answers = await send(wanted)
-    except OutcomeUnknown as error:
-        return await reconcile(wanted, describe_again, error.failure, settings.lost_answer_timeout)
-    outcomes: dict[T, Outcome] = {}
-    doubtful: dict[T, Failure] = {}
-    hidden = tuple(secrets)
-    for target in wanted:
-        code, text = answers.get(target, (ErrorCode.request_timed_out, "the answer does not mention it"))
-        message = without_secrets(text or "", hidden)
-        if not code:
-            outcomes[target] = Outcome(target, Status.VALID if validate_only else Status.APPLIED)
-        elif code in _MAY_BE_APPLIED and not validate_only:
-            doubtful[target] = failure(code, message)
-        else:
-            outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
-    if doubtful:
-        outcomes |= await reconcile(
-            list(doubtful), describe_again, next(iter(doubtful.values())), settings.lost_answer_timeout
+
+    async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
+        """Return the outcomes of a check that the protocol does not have."""
+        return {target: Outcome(target, Status.UNCHECKED) for target in targets}
+
+    async def prepare(self, _targets: Sequence[T]) -> dict[T, Outcome]:
+        """Read what sending needs. Returns the outcomes of targets that are not sent for what was read."""
+        return {}
+
+    async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
+        """Send it, or its check. Returns the outcome for each target.
+
+        If the answer was lost, or a broker gave up waiting, `describe_again` decides. After a success it waits until
+        brokers describe the change, so that the next read has it.
+        """
+        if not targets:
+            return {}
+        settings = self.link.settings
+        try:
+            answers = await self.send(targets)
+        except OutcomeUnknown as error:
+            return await reconcile(targets, self.describe_again, error.failure, settings.lost_answer_timeout)
+        outcomes: dict[T, Outcome] = {}
+        doubtful: dict[T, Failure] = {}
+        for target in targets:
+            code, text = answers.get(target, (ErrorCode.request_timed_out, "the answer does not mention it"))
+            message = without_secrets(text or "", self.secrets)
+            if not code:
+                outcomes[target] = Outcome(target, Status.VALID if self.validate_only else Status.APPLIED)
+            elif code in _MAY_BE_APPLIED and not self.validate_only:
+                doubtful[target] = failure(code, message)
+            else:
+                outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
+        if doubtful:
+            why = next(iter(doubtful.values()))
+            outcomes |= await reconcile(list(doubtful), self.describe_again, why, settings.lost_answer_timeout)
+        if not self.validate_only:
+            applied = [target for target in outcomes if outcomes[target].status is Status.APPLIED]
+            await until_visible(applied, self.describe_again, settings.visible_timeout)
+        return {target: outcomes[target] for target in targets}
+
+    async def send(self, targets: Sequence[T]) -> Mapping[T, Answer]:
+        """Send one request for these targets. Returns the answer by target."""
+        response = await self.link.call(
+            self.api,
+            lambda kio: self.build(kio, targets),
+            to=self.route,
+            timeout=self.seconds(),
+            change=not self.validate_only,
         )
-    if not validate_only:
-        applied = [target for target in outcomes if outcomes[target].status is Status.APPLIED]
-        await until_visible(applied, describe_again, settings.visible_timeout)
-    return {target: outcomes[target] for target in wanted}
+        return self.answers(response, targets)
+
+    def seconds(self) -> float | None:
+        """Return the seconds that the answer may take; None for the settings' own limit."""
+        limit_ms: int | None = getattr(self.request, "timeout_ms", None)
+        return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
+
+    def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:
+        """Return the request for these targets, of kio's module of the version in use."""
+        raise NotImplementedError
+
+    def answers(self, response: Any, targets: Sequence[T]) -> Mapping[T, Answer]:
+        """Return what a response says, by target: by default the same of all."""
+        code, message = response.error_code, getattr(response, "error_message", None)
+        if self.right and code == ErrorCode.cluster_authorization_failed:
+            message = self.right
+        return dict.fromkeys(targets, (code, message))
+
+    async def describe_again(self, targets: Sequence[T]) -> Mapping[T, Status]:
+        """Do what `DescribeAgain` says."""
+        raise NotImplementedError
+
+
+Senders = Mapping[type[Request], type[Sender[Any, Any]]]
+"""The senders of some requests."""
+
+
+async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
+    """Send a change, or have it checked. Returns one outcome for each target, in their order.
+
+    Raises AdminError if nothing was sent.
+    """
+    await sender.require()
+    targets = list(dict.fromkeys(sender.targets()))
+    outcomes = await sender.refused()
+    sound = [target for target in targets if target not in outcomes]
+    if sender.validate_only and not sender.has_check:
+        outcomes |= await sender.unchecked(sound)
+    else:
+        outcomes |= await sender.prepare(sound)
+        outcomes |= await sender.deliver([target for target in sound if target not in outcomes])
+    return tuple(outcomes[target] for target in targets)
 
 
 def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
@@ -181,7 +279,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
     if op.op == DELETE:
         if resource.type.entity.has_levels:  # every logger is described like one with a level of its own
             return Status.UNKNOWN
-        return _applied_if(own is None)
+        return applied_if(own is None)
     if entry is None or own is None:
         return Status.NOT_APPLIED
     if own.value is None:
@@ -189,9 +287,9 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
     wanted = op.value.reveal() if isinstance(op.value, Secret) else op.value or ""
     if op.op == SET:
         sides = as_it_counts(op.key, wanted), as_it_counts(op.key, own.value)
-        return _applied_if(same_value(entry.type, *sides, ignore_case=resource.type.entity.has_levels))
+        return applied_if(same_value(entry.type, *sides, ignore_case=resource.type.entity.has_levels))
     now, items = set(list_items(own.value)), set(list_items(wanted))
-    return _applied_if(items <= now if op.op == APPEND else not items & now)
+    return applied_if(items <= now if op.op == APPEND else not items & now)
 
 
 def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
@@ -226,5 +324,6 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def _applied_if(is_so: bool) -> Status:
+def applied_if(is_so: bool) -> Status:
+    """Return APPLIED if it is so, else NOT_APPLIED."""
     return Status.APPLIED if is_so else Status.NOT_APPLIED

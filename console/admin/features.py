@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from console.admin.cluster import ask_versions, broker_version, describe_cluster, describe_quorum
-from console.admin.delivery import Answer, deliver
+from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import AdminError, failure
-from console.admin.link import CONTROLLER, Link, broker
-from console.admin.topics import ANSWER_SECONDS
-from console.model.changes import FeatureTarget, Outcome, Status, UpdateFeatures
+from console.admin.link import Link, broker
+from console.model.changes import FeatureTarget, Status, UpdateFeatures
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, VoterEndpoint
 from console.model.failure import Failure
 
@@ -102,21 +99,24 @@ _UPGRADE, _SAFE_DOWNGRADE = 1, 2
 one (FeatureControlManager), so it is never sent."""
 
 
-async def update_features(link: Link, request: UpdateFeatures, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each feature: controllers do all or none. A check is UNCHECKED before Kafka 3.3.
+class _Update(Sender[UpdateFeatures, FeatureTarget]):
+    """Controllers do all or none. A check is UNCHECKED before Kafka 3.3."""
 
-    Raises Unsupported before Kafka 2.7, and AdminError if nothing was sent.
-    """
-    targets = [FeatureTarget(name) for name in request.levels]
-    version = await link.require("update_features", 0, "2.7", CONTROLLER)
-    if validate_only and version < 1:
-        return tuple(Outcome(target, Status.UNCHECKED) for target in targets)
+    api = "update_features"
+    needs = "2.7"
+    right = "changing features needs ALTER on the cluster"
 
-    def build(kio: ModuleType) -> Any:
+    def targets(self) -> list[FeatureTarget]:
+        return [FeatureTarget(name) for name in self.request.levels]
+
+    async def require(self) -> None:
+        self.has_check = await self.link.require(self.api, 0, self.needs, self.route) >= 1
+
+    def build(self, kio: ModuleType, _targets: Sequence[FeatureTarget]) -> Any:
         from console.wire.schemas import for_version
 
         def update(name: str, level: int) -> Any:
-            lowered = name in request.lowered
+            lowered = name in self.request.lowered
             return for_version(
                 kio.FeatureUpdateKey,
                 feature=name,
@@ -127,30 +127,20 @@ async def update_features(link: Link, request: UpdateFeatures, *, validate_only:
 
         return for_version(
             kio.UpdateFeaturesRequest,
-            timeout=timedelta(milliseconds=request.timeout_ms),
-            feature_updates=tuple(update(name, level) for name, level in request.levels.items()),
-            validate_only=validate_only,
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+            feature_updates=tuple(update(name, level) for name, level in self.request.levels.items()),
+            validate_only=self.validate_only,
         )
 
-    async def send(some: Sequence[FeatureTarget]) -> Mapping[FeatureTarget, Answer]:
-        timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
-        response = await link.call("update_features", build, to=CONTROLLER, timeout=timeout, change=not validate_only)
-        if response.error_code == ErrorCode.cluster_authorization_failed:
-            return dict.fromkeys(some, (response.error_code, "changing features needs ALTER on the cluster"))
-        if response.error_code:
-            return dict.fromkeys(some, (response.error_code, response.error_message))
+    def answers(self, response: Any, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Answer]:
         # From version 2 on, an answer without an error has no results.
-        answers: dict[FeatureTarget, Answer] = dict.fromkeys(some, (0, None))
-        for result in getattr(response, "results", ()):
-            answers[FeatureTarget(result.feature)] = result.error_code, result.error_message
-        return answers
+        results = () if response.error_code else getattr(response, "results", ())
+        by_name = {FeatureTarget(each.feature): (each.error_code, each.error_message) for each in results}
+        return {**super().answers(response, targets), **by_name}
 
-    async def describe_again(some: Sequence[FeatureTarget]) -> Mapping[FeatureTarget, Status]:
-        finalized = broker_version(await link.call("api_versions", ask_versions)).finalized_features
-        return {
-            each: Status.APPLIED if finalized.get(each.name, 0) == request.levels[each.name] else Status.NOT_APPLIED
-            for each in some
-        }
+    async def describe_again(self, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Status]:
+        finalized = broker_version(await self.link.call("api_versions", ask_versions)).finalized_features
+        return {each: applied_if(finalized.get(each.name, 0) == self.request.levels[each.name]) for each in targets}
 
-    outcomes = await deliver(link.settings, targets, send, describe_again, validate_only=validate_only)
-    return tuple(outcomes[target] for target in targets)
+
+SENDERS: Senders = {UpdateFeatures: _Update}

@@ -15,13 +15,13 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
-from console.admin.delivery import Answer, T, deliver, refused
+from console.admin.delivery import Answer, Sender, Senders, applied_if, refused
 from console.admin.errors import (
     NOT_ANSWERED,
     AdminError,
@@ -574,18 +574,6 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
     return () if answer is None or isinstance(answer, Failure) else answer
 
 
-async def group_lag(link: Link, name: str) -> GroupLag:
-    """Return the lag of a group for each partition with a committed offset or an assignment, sorted.
-
-    Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
-    AdminErrors.
-    """
-    polls = await poll_groups(link, [name])
-    if name not in polls.lags:
-        raise BrokerError(polls.lag_failures[name])
-    return polls.lags[name]
-
-
 class _Position(NamedTuple):
     """A group's place in a partition, of a topic by name or id. offset: None for none; lag: -1 if the coordinator does
     not say it. code, message: why it can't be read."""
@@ -896,41 +884,83 @@ _JOINED = frozenset(
 """What coordinators answer to a change of a group that has members."""
 
 
-async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition. The brokers refuse it while the group has members: it is sent without a
-    member id and generation. Raises AdminError if nothing was sent."""
-    if validate_only:
-        return _unchecked(request.offsets)
-    ids = await _topic_ids(link, request)
-    outcomes = {
-        target: refused(target, "UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {target.topic}", "Check the name.")
-        for target in request.offsets
-        if target.topic not in ids
-    }
+G = TypeVar("G", bound=CommitOffsets | DeleteOffsets | AlterShareGroupOffsets | DeleteShareGroupOffsets)
+D = TypeVar("D", bound=DeleteOffsets | DeleteShareGroupOffsets)
 
-    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return _offset_commit(kio, request, ids, targets)
 
-        names = {each: topic for topic, each in ids.items()}
-        response = await _at_coordinator(link, "offset_commit", request.group, build, _partition_codes)
+class _OfGroup(Sender[G, GroupOffsetTarget]):
+    """Sent to the group's coordinator. One that refuses all of it because the group has moved has applied nothing, so
+    that it is sent to the next coordinator."""
+
+    is_share: ClassVar[bool] = False
+
+    async def require(self) -> None:
+        """Raise nothing: `send` looks at what the coordinator can do."""
+
+    async def offsets(self) -> dict[TopicPartition, CommittedOffset]:
+        """Return what the group holds now. Raises BrokerError if some of it can't be read: what is missing may be
+        there."""
+        read = share_group_offsets if self.is_share else committed_offsets
+        return await _offsets_of(self.link, self.request.group, read)
+
+    async def send(self, targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+        group = self.request.group
+        response = await _at_coordinator(
+            self.link, self.api, group, lambda kio: self.build(kio, targets), self.codes, since=self.needs
+        )
+        return self.answers(response, targets)
+
+    def codes(self, response: Any) -> Iterable[int]:
+        """Return the error codes of a response that tell whether the group has moved."""
+        return (response.error_code,)
+
+    def explained(self, each: Any) -> Answer:
+        """Return what a part of a response says."""
+        return _explained(self.request.group, each.error_code, getattr(each, "error_message", None))
+
+    def answers(self, response: Any, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Answer]:
+        if getattr(response, "error_code", 0):
+            return dict.fromkeys(targets, self.explained(response))
         return {
-            GroupOffsetTarget(
-                request.group,
-                names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else topic.name,
-                each.partition_index,
-            ): _explained(request.group, each.error_code)
-            for topic in response.topics
+            GroupOffsetTarget(self.request.group, self.topic_of(topic), each.partition_index): self.explained(each)
+            for topic in (response.topics if hasattr(response, "topics") else response.responses)
             for each in topic.partitions
         }
 
-    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
-        known = await _offsets_of(link, request.group, committed_offsets)
-        return {target: _status(offset_at(known, target, request.offsets[target])) for target in targets}
+    def topic_of(self, topic: Any) -> str:
+        """Return the name of a topic in a response."""
+        name: str = topic.name if hasattr(topic, "name") else topic.topic_name
+        return name
 
-    sound = [target for target in request.offsets if target not in outcomes]
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
-    return tuple(outcomes[target] for target in request.offsets)
+
+class _Commit(_OfGroup[CommitOffsets]):
+    """The brokers refuse it while the group has members: it is sent without a member id and generation."""
+
+    api = "offset_commit"
+    of = "offsets"
+    _ids: dict[str, UUID | None]
+
+    async def prepare(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Outcome]:
+        self._ids = await _topic_ids(self.link, self.request)
+        return {
+            each: refused(each, "UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {each.topic}", "Check the name.")
+            for each in targets
+            if each.topic not in self._ids
+        }
+
+    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+        return _offset_commit(kio, self.request, self._ids, targets)
+
+    def codes(self, response: Any) -> Iterable[int]:
+        return (each.error_code for topic in response.topics for each in topic.partitions)
+
+    def topic_of(self, topic: Any) -> str:
+        names = {each: name for name, each in self._ids.items()}
+        return names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else super().topic_of(topic)
+
+    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+        known = await self.offsets()
+        return {target: applied_if(offset_at(known, target, self.request.offsets[target])) for target in targets}
 
 
 def _offset_commit(
@@ -966,181 +996,142 @@ def _offset_commit(
     )
 
 
-async def delete_offsets(link: Link, request: DeleteOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition. Raises Unsupported before Kafka 2.4, and AdminError if nothing was
-    sent."""
-    if validate_only:
-        return _unchecked(request.targets)
+class _Forgetting(_OfGroup[D]):
+    of = "targets"
 
-    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.OffsetDeleteRequest(
-                group_id=request.group,
-                topics=tuple(
-                    kio.OffsetDeleteRequestTopic(
-                        name=topic,
-                        partitions=tuple(kio.OffsetDeleteRequestPartition(partition_index=each) for each in numbers),
-                    )
-                    for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
-                ),
-            )
-
-        response = await _at_coordinator(link, "offset_delete", request.group, build, _top_codes, since="2.4")
-        if response.error_code:
-            return dict.fromkeys(targets, _explained(request.group, response.error_code))
-        return {
-            GroupOffsetTarget(request.group, topic.name, each.partition_index): _explained(
-                request.group, each.error_code
-            )
-            for topic in response.topics
-            for each in topic.partitions
-        }
-
-    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
-        known = await _offsets_of(link, request.group, committed_offsets)
-        return {target: _status((target.topic, target.number) not in known) for target in targets}
-
-    outcomes = await deliver(link.settings, request.targets, send, describe_again, validate_only=False)
-    return tuple(outcomes[target] for target in request.targets)
+    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+        known = await self.offsets()
+        return {target: applied_if((target.topic, target.number) not in known) for target in targets}
 
 
-async def alter_share_group_offsets(
-    link: Link, request: AlterShareGroupOffsets, *, validate_only: bool
-) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition. Brokers begin its records in flight again at the offset, with their
-    delivery counts. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
-    if validate_only:
-        return _unchecked(request.offsets)
+class _Deletion(_Forgetting[DeleteOffsets]):
+    api = "offset_delete"
+    needs = "2.4"
 
-    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.AlterShareGroupOffsetsRequest(
-                group_id=request.group,
-                topics=tuple(
-                    kio.AlterShareGroupOffsetsRequestTopic(
-                        topic_name=topic,
-                        partitions=tuple(
-                            kio.AlterShareGroupOffsetsRequestPartition(
-                                partition_index=target.number, start_offset=request.offsets[target]
-                            )
-                            for target in mine
-                        ),
-                    )
-                    for topic, mine in _targets_by_topic(targets).items()
-                ),
-            )
-
-        response = await _at_coordinator(
-            link, "alter_share_group_offsets", request.group, build, _top_codes, since=SHARE_OFFSETS_SINCE
+    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+        return kio.OffsetDeleteRequest(
+            group_id=self.request.group,
+            topics=tuple(
+                kio.OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=tuple(kio.OffsetDeleteRequestPartition(partition_index=each) for each in numbers),
+                )
+                for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
+            ),
         )
-        if response.error_code:
-            answer = _explained(request.group, response.error_code, response.error_message)
-            return dict.fromkeys(targets, answer)
+
+
+class _ShareReset(_OfGroup[AlterShareGroupOffsets]):
+    """Brokers begin its records in flight again at the offset, with their delivery counts."""
+
+    api = "alter_share_group_offsets"
+    of = "offsets"
+    needs = SHARE_OFFSETS_SINCE
+    is_share = True
+
+    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+        offsets = self.request.offsets
+        return kio.AlterShareGroupOffsetsRequest(
+            group_id=self.request.group,
+            topics=tuple(
+                kio.AlterShareGroupOffsetsRequestTopic(
+                    topic_name=topic,
+                    partitions=tuple(
+                        kio.AlterShareGroupOffsetsRequestPartition(
+                            partition_index=target.number, start_offset=offsets[target]
+                        )
+                        for target in mine
+                    ),
+                )
+                for topic, mine in _targets_by_topic(targets).items()
+            ),
+        )
+
+    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+        known = await self.offsets()
+        wanted = {target: CommittedOffset(self.request.offsets[target]) for target in targets}
+        return {target: applied_if(offset_at(known, target, wanted[target])) for target in targets}
+
+
+class _ShareDeletion(_Forgetting[DeleteShareGroupOffsets]):
+    """A topic of which the group has an offset that is not named is refused: brokers delete those of whole topics."""
+
+    api = "delete_share_group_offsets"
+    needs = SHARE_OFFSETS_SINCE
+    is_share = True
+
+    async def prepare(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Outcome]:
+        named = {(target.topic, target.number) for target in targets}
+        in_part = {topic for topic, number in await self.offsets() if (topic, number) not in named}
+        message = "brokers delete a share group's offsets of a whole topic, and this names a part of it"
+        remedy = "Delete those of the topic, or reset each to where it should begin."
         return {
-            GroupOffsetTarget(request.group, topic.topic_name, each.partition_index): _explained(
-                request.group, each.error_code, each.error_message
-            )
-            for topic in response.responses
-            for each in topic.partitions
+            target: refused(target, "WHOLE_TOPICS_ONLY", message, remedy)
+            for target in targets
+            if target.topic in in_part
         }
 
-    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
-        known = await _offsets_of(link, request.group, share_group_offsets)
-        wanted = {target: CommittedOffset(request.offsets[target]) for target in targets}
-        return {target: _status(offset_at(known, target, wanted[target])) for target in targets}
-
-    outcomes = await deliver(link.settings, request.offsets, send, describe_again, validate_only=False)
-    return tuple(outcomes[target] for target in request.offsets)
-
-
-async def delete_share_group_offsets(
-    link: Link, request: DeleteShareGroupOffsets, *, validate_only: bool
-) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition. A topic of which the group has an offset that is not named is refused:
-    brokers delete those of whole topics. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
-    if validate_only:
-        return _unchecked(request.targets)
-    known = await _offsets_of(link, request.group, share_group_offsets)
-    named = {(target.topic, target.number) for target in request.targets}
-    in_part = {topic for topic, number in known if (topic, number) not in named}
-    message = "brokers delete a share group's offsets of a whole topic, and this names a part of it"
-    remedy = "Delete those of the topic, or reset each to where it should begin."
-    outcomes = {
-        target: refused(target, "WHOLE_TOPICS_ONLY", message, remedy)
-        for target in request.targets
-        if target.topic in in_part
-    }
-
-    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
         topics = dict.fromkeys(target.topic for target in targets)
-
-        def build(kio: ModuleType) -> Any:
-            return kio.DeleteShareGroupOffsetsRequest(
-                group_id=request.group,
-                topics=tuple(kio.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics),
-            )
-
-        response = await _at_coordinator(
-            link, "delete_share_group_offsets", request.group, build, _top_codes, since=SHARE_OFFSETS_SINCE
+        return kio.DeleteShareGroupOffsetsRequest(
+            group_id=self.request.group,
+            topics=tuple(kio.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics),
         )
+
+    def answers(self, response: Any, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Answer]:
         if response.error_code:
-            answer = _explained(request.group, response.error_code, response.error_message)
-            return dict.fromkeys(targets, answer)
-        of_topic = {
-            each.topic_name: _explained(request.group, each.error_code, each.error_message)
-            for each in response.responses
-        }
+            return dict.fromkeys(targets, self.explained(response))
+        of_topic = {each.topic_name: self.explained(each) for each in response.responses}
         return {target: of_topic[target.topic] for target in targets if target.topic in of_topic}
 
-    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
-        now = await _offsets_of(link, request.group, share_group_offsets)
-        return {target: _status((target.topic, target.number) not in now) for target in targets}
 
-    sound = [target for target in request.targets if target not in outcomes]
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
-    return tuple(outcomes[target] for target in request.targets)
+class _GroupDeletion(Sender[DeleteGroups, GroupTarget]):
+    """Of groups of all kinds. One request to each coordinator; if groups of one move meanwhile, all of them are sent to
+    where the first one is."""
 
+    api = "delete_groups"
+    _coordinators: Mapping[str, int]
 
-async def delete_groups(link: Link, request: DeleteGroups, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each group, of all kinds. One request to each coordinator. Raises AdminError if nothing
-    was sent."""
-    targets = [GroupTarget(name) for name in dict.fromkeys(request.names)]
-    if validate_only:
-        return _unchecked(targets)
-    coordinators, failures = await find_coordinators(link, request.names)
-    outcomes = {GroupTarget(name): Outcome(GroupTarget(name), Status.FAILED, why) for name, why in failures.items()}
-    by_broker: dict[int, list[GroupTarget]] = {}
-    for target in targets:
-        if target.name in coordinators:
-            by_broker.setdefault(coordinators[target.name], []).append(target)
-    parts = await asyncio.gather(*(_delete_at(link, mine) for mine in by_broker.values()))
-    for part in parts:
-        outcomes |= part
-    return tuple(outcomes[target] for target in targets)
+    def targets(self) -> Iterable[GroupTarget]:
+        return map(GroupTarget, self.request.names)
 
+    async def prepare(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
+        self._coordinators, failures = await find_coordinators(self.link, [target.name for target in targets])
+        return {GroupTarget(name): Outcome(GroupTarget(name), Status.FAILED, why) for name, why in failures.items()}
 
-async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
-    """Delete groups of one coordinator; if they move meanwhile, all of them as the first one."""
+    async def deliver(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
+        by_broker: dict[int, list[GroupTarget]] = {}
+        for target in targets:
+            by_broker.setdefault(self._coordinators[target.name], []).append(target)
+        parts = await asyncio.gather(*map(super().deliver, by_broker.values()))
+        return {target: outcome for part in parts for target, outcome in part.items()}
 
-    async def send(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Answer]:
+    async def send(self, targets: Sequence[GroupTarget]) -> Mapping[GroupTarget, Answer]:
         def build(kio: ModuleType) -> Any:
-            return kio.DeleteGroupsRequest(groups_names=tuple(target.name for target in some))
+            return kio.DeleteGroupsRequest(groups_names=tuple(target.name for target in targets))
 
         def codes(response: Any) -> Iterable[int]:
             return (each.error_code for each in response.results)
 
-        response = await _at_coordinator(link, "delete_groups", some[0].name, build, codes, since="1.1")
+        response = await _at_coordinator(self.link, self.api, targets[0].name, build, codes, since="1.1")
         return {
             # The message is new in v3: why a broker could not do what the code alone does not say.
             GroupTarget(each.group_id): _explained(each.group_id, each.error_code, getattr(each, "error_message", None))
             for each in response.results
         }
 
-    async def describe_again(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Status]:
-        positions, _ = await group_positions(link, [target.name for target in some])
-        return {target: _status(positions[target.name].group is None) for target in some if target.name in positions}
+    async def describe_again(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Status]:
+        positions, _ = await group_positions(self.link, [target.name for target in targets])
+        return {each: applied_if(positions[each.name].group is None) for each in targets if each.name in positions}
 
-    return await deliver(link.settings, targets, send, describe_again, validate_only=False)
+
+SENDERS: Senders = {
+    CommitOffsets: _Commit,
+    DeleteOffsets: _Deletion,
+    AlterShareGroupOffsets: _ShareReset,
+    DeleteShareGroupOffsets: _ShareDeletion,
+    DeleteGroups: _GroupDeletion,
+}
 
 
 def offset_at(
@@ -1149,14 +1140,6 @@ def offset_at(
     """Return whether a group has this offset with this text; an epoch that was not committed may have been added."""
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
-
-
-def _unchecked(targets: Iterable[T]) -> tuple[Outcome, ...]:
-    return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(targets))
-
-
-def _status(is_so: bool) -> Status:
-    return Status.APPLIED if is_so else Status.NOT_APPLIED
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
@@ -1172,14 +1155,6 @@ def _targets_by_topic(targets: Iterable[GroupOffsetTarget]) -> dict[str, list[Gr
     for target in targets:
         found.setdefault(target.topic, []).append(target)
     return found
-
-
-def _top_codes(response: Any) -> Iterable[int]:
-    return (response.error_code,)
-
-
-def _partition_codes(response: Any) -> Iterable[int]:
-    return (each.error_code for topic in response.topics for each in topic.partitions)
 
 
 async def _at_coordinator(

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from kio.schema.errors import ErrorCode
 
 from console.admin.cluster import describe_cluster
-from console.admin.delivery import Answer, deliver, refuse_duplicates
+from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.halving import Halving
 from console.admin.link import CONTROLLER, Build, Link, aside, broker, decode, import_partition_decoders
-from console.admin.topics import ANSWER_SECONDS, describe_topics
+from console.admin.topics import describe_topics
 from console.model.changes import (
     AlterReassignments,
     DeleteRecords,
@@ -44,107 +44,113 @@ Place = tuple[str, int]
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
 
-async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition. If the wanted leader leads already it is APPLIED, with
-    ELECTION_NOT_NEEDED.
+P = TypeVar("P", bound=ElectLeaders | AlterReassignments)
 
-    A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported for an unclean election
-    before Kafka 2.4, and AdminError if nothing was sent.
-    """
-    await link.require("elect_leaders", 1 if request.unclean else 0, "2.4", CONTROLLER)
-    outcomes = refuse_duplicates(request.partitions)
-    sound = [place for place in request.partitions if place not in outcomes]
-    if validate_only:
-        outcomes |= await _check_right(link, sound)
-        return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
-    needless: set[PartitionTarget] = set()
 
-    async def send(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
+class _OnPartitions(Sender[P, T]):
+    """Of a check brokers tell whether the principal has the right: it is UNCHECKED, or FAILED without it."""
 
-            return for_version(
-                kio.ElectLeadersRequest,
-                election_type=int(request.unclean),
-                topic_partitions=tuple(
-                    kio.TopicPartitions(topic=topic, partitions=tuple(numbers))
-                    for topic, numbers in by_topic(places).items()
-                ),
-                timeout=timedelta(milliseconds=request.timeout_ms),
-            )
+    async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
+        operations = (await describe_cluster(self.link)).operations  # what the principal may do (KIP-430)
+        if operations is None or "ALTER" in operations:
+            return await super().unchecked(targets)
+        return {target: Outcome(target, Status.FAILED, _MAY_NOT_ALTER) for target in targets}
 
-        response = await _call_controller(link, "elect_leaders", build, request.timeout_ms)
-        code = getattr(response, "error_code", 0)
-        if code:
-            return dict.fromkeys(places, (code, None))
+    async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
+        return {target: _naming_right(each) for target, each in (await super().deliver(targets)).items()}
+
+
+class _Election(_OnPartitions[ElectLeaders, PartitionTarget]):
+    """If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED."""
+
+    api = "elect_leaders"
+    of = "partitions"
+    _needless: tuple[PartitionTarget, ...] = ()
+
+    async def require(self) -> None:
+        await self.link.require(self.api, 1 if self.request.unclean else 0, "2.4", self.route)
+
+    async def refused(self) -> dict[PartitionTarget, Outcome]:
+        return refuse_duplicates(self.request.partitions)
+
+    async def deliver(self, targets: Sequence[PartitionTarget]) -> dict[PartitionTarget, Outcome]:
+        outcomes = await super().deliver(targets)
+        not_needed = failure(ErrorCode.election_not_needed)
+        return outcomes | {place: Outcome(place, Status.APPLIED, not_needed) for place in self._needless}
+
+    def build(self, kio: ModuleType, targets: Sequence[PartitionTarget]) -> Any:
+        from console.wire.schemas import for_version
+
+        return for_version(
+            kio.ElectLeadersRequest,
+            election_type=int(self.request.unclean),
+            topic_partitions=tuple(
+                kio.TopicPartitions(topic=topic, partitions=tuple(numbers))
+                for topic, numbers in by_topic(targets).items()
+            ),
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+        )
+
+    def answers(self, response: Any, targets: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
+        if getattr(response, "error_code", 0):
+            return super().answers(response, targets)
         answers: dict[PartitionTarget, Answer] = {}
         for topic in response.replica_election_results:
             for result in topic.partition_result:
                 place = PartitionTarget(topic.topic, result.partition_id)
                 if result.error_code == ErrorCode.election_not_needed:
-                    needless.add(place)
+                    self._needless += (place,)
                     answers[place] = 0, None
                 else:
                     answers[place] = result.error_code, result.error_message
         return answers
 
-    async def describe_again(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Status]:
-        known = await _described(link, places)
-        return {place: elected(known.get(place), request.unclean) for place in places}
-
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
-    outcomes |= {place: Outcome(place, Status.APPLIED, failure(ErrorCode.election_not_needed)) for place in needless}
-    return tuple(_naming_right(outcomes[place]) for place in dict.fromkeys(request.partitions))
+    async def describe_again(self, targets: Sequence[PartitionTarget]) -> dict[PartitionTarget, Status]:
+        known = await _described(self.link, targets)
+        return {place: elected(known.get(place), self.request.unclean) for place in targets}
 
 
-async def alter_reassignments(link: Link, request: AlterReassignments, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition, once its move has started or was cancelled. The brokers continue it.
+class _Reassignment(_OnPartitions[AlterReassignments, MoveTarget]):
+    """The brokers answer once a move has started or was cancelled, and continue it."""
 
-    A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported before Kafka 2.4, and
-    AdminError if nothing was sent.
-    """
-    await link.require("alter_partition_reassignments", 0, "2.4", CONTROLLER)
-    if validate_only:
-        return tuple((await _check_right(link, request.moves)).values())
+    api = "alter_partition_reassignments"
+    of = "moves"
+    needs = "2.4"
 
-    async def send(places: Sequence[MoveTarget]) -> Mapping[MoveTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.AlterPartitionReassignmentsRequest(
-                timeout=timedelta(milliseconds=request.timeout_ms),
-                topics=tuple(
-                    kio.ReassignableTopic(
-                        name=topic,
-                        partitions=tuple(
-                            kio.ReassignablePartition(
-                                partition_index=number, replicas=request.moves[MoveTarget(topic, number)]
-                            )
-                            for number in numbers
-                        ),
-                    )
-                    for topic, numbers in by_topic((place.topic, place.number) for place in places).items()
-                ),
-            )
+    def build(self, kio: ModuleType, targets: Sequence[MoveTarget]) -> Any:
+        moves = self.request.moves
+        return kio.AlterPartitionReassignmentsRequest(
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+            topics=tuple(
+                kio.ReassignableTopic(
+                    name=topic,
+                    partitions=tuple(
+                        kio.ReassignablePartition(partition_index=number, replicas=moves[MoveTarget(topic, number)])
+                        for number in numbers
+                    ),
+                )
+                for topic, numbers in by_topic((place.topic, place.number) for place in targets).items()
+            ),
+        )
 
-        response = await _call_controller(link, "alter_partition_reassignments", build, request.timeout_ms)
+    def answers(self, response: Any, targets: Sequence[MoveTarget]) -> Mapping[MoveTarget, Answer]:
         if response.error_code:
-            return dict.fromkeys(places, (response.error_code, response.error_message))
+            return super().answers(response, targets)
         return {
             MoveTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
             for topic in response.responses
             for result in topic.partitions
         }
 
-    async def describe_again(targets: Sequence[MoveTarget]) -> Mapping[MoveTarget, Status]:
+    async def describe_again(self, targets: Sequence[MoveTarget]) -> dict[MoveTarget, Status]:
         places = {target: (target.topic, target.number) for target in targets}
-        known = await _described(link, places.values())
-        moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
+        known = await _described(self.link, places.values())
+        moving = {(move.topic, move.partition): move for move in await list_reassignments(self.link)}
+        moves, original = self.request.moves, self.request.original
         return {
-            target: moved(request.moves[target], known.get(place), moving.get(place), request.original.get(target))
+            target: moved(moves[target], known.get(place), moving.get(place), original.get(target))
             for target, place in places.items()
         }
-
-    outcomes = await deliver(link.settings, request.moves, send, describe_again, validate_only=False)
-    return tuple(_naming_right(outcomes[place]) for place in request.moves)
 
 
 _MAY_NOT_ALTER = Failure(
@@ -152,14 +158,6 @@ _MAY_NOT_ALTER = Failure(
     "elections and moves need ALTER on the cluster",
     "Ask an administrator of the cluster for an ACL: ALTER on CLUSTER kafka-cluster.",
 )
-
-
-async def _check_right(link: Link, targets: Iterable[T]) -> dict[T, Outcome]:
-    """Check all that can be checked: brokers say what the principal may do on the cluster (KIP-430)."""
-    operations = (await describe_cluster(link)).operations
-    if operations is None or "ALTER" in operations:
-        return {target: Outcome(target, Status.UNCHECKED) for target in targets}
-    return {target: Outcome(target, Status.FAILED, _MAY_NOT_ALTER) for target in targets}
 
 
 def _naming_right(outcome: Outcome) -> Outcome:
@@ -197,7 +195,7 @@ def elected(partition: Partition | None, unclean: bool) -> Status:
     if partition is None:
         return Status.UNKNOWN
     leads = partition.leader >= 0 if unclean else partition.replicas[:1] == (partition.leader,)
-    return Status.APPLIED if leads else Status.NOT_APPLIED
+    return applied_if(leads)
 
 
 def moved(
@@ -212,11 +210,11 @@ def moved(
         return Status.UNKNOWN
     if wanted is None:
         back = move is None and (original is None or set(partition.replicas) == set(original))
-        return Status.APPLIED if back else Status.NOT_APPLIED
+        return applied_if(back)
     if move is None:
-        return Status.APPLIED if partition.replicas == wanted else Status.NOT_APPLIED
+        return applied_if(partition.replicas == wanted)
     target = {replica for replica in move.replicas if replica not in move.removing}
-    return Status.APPLIED if target == set(wanted) else Status.NOT_APPLIED
+    return applied_if(target == set(wanted))
 
 
 def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
@@ -225,11 +223,6 @@ def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     for topic, number in places:
         found.setdefault(topic, []).append(number)
     return found
-
-
-async def _call_controller(link: Link, api: str, build: Any, timeout_ms: int) -> Any:
-    timeout = max(link.settings.request_timeout, timeout_ms / 1000 + ANSWER_SECONDS)
-    return await link.call(api, build, to=CONTROLLER, timeout=timeout, change=True)
 
 
 async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partition]:
@@ -242,75 +235,77 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
 # Records before an offset, deleted.
 
 
-async def delete_records(link: Link, request: DeleteRecords, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each partition; a check is UNCHECKED. One request to each leader, at once.
+class _TrimAt(Sender[DeleteRecords, LogTarget]):
+    """At one leader, which waits until its followers have deleted the records too."""
 
-    A leader waits until its followers have deleted them too. Raises Unsupported before Kafka 0.11, and AdminError if
-    nothing was sent.
-    """
-    if validate_only:
-        return tuple(Outcome(target, Status.UNCHECKED) for target in request.before)
-    outcomes: dict[LogTarget, Outcome] = {}
-    left = tuple(request.before)
-    for last in (False, True):  # those that a broker does not lead are sent once more, to the new leader
-        if not left:
-            break
-        leaders, leaderless = await leaders_of(link, [(target.topic, target.number) for target in left])
-        led = {leader: [LogTarget(*place) for place in places] for leader, places in leaders.items()}
-        answers = await asyncio.gather(*(_delete_at(link, leader, mine, request) for leader, mine in led.items()))
-        found = {target: outcome for answer in answers for target, outcome in answer.items()}
-        moved = tuple(target for target, outcome in found.items() if not last and _is_moved(outcome))
-        outcomes |= found
-        outcomes |= {
-            LogTarget(*place): Outcome(LogTarget(*place), Status.FAILED, why) for place, why in leaderless.items()
-        }
-        left = moved
-    return tuple(outcomes[target] for target in request.before)
+    api = "delete_records"
+    of = "before"
 
+    def build(self, kio: ModuleType, targets: Sequence[LogTarget]) -> Any:
+        before = self.request.before
+        return kio.DeleteRecordsRequest(
+            topics=tuple(
+                kio.DeleteRecordsTopic(
+                    name=topic,
+                    partitions=tuple(
+                        kio.DeleteRecordsPartition(partition_index=number, offset=before[LogTarget(topic, number)])
+                        for number in numbers
+                    ),
+                )
+                for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
+            ),
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+        )
 
-def _is_moved(outcome: Outcome) -> bool:
-    """Return whether a broker refused it that does not lead the partition."""
-    names = {failure(code).name for code in _LEADER_MOVED}
-    return outcome.status is Status.FAILED and outcome.failure is not None and outcome.failure.name in names
-
-
-async def _delete_at(
-    link: Link, leader: int, targets: Sequence[LogTarget], request: DeleteRecords
-) -> dict[LogTarget, Outcome]:
-    async def send(some: Sequence[LogTarget]) -> Mapping[LogTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.DeleteRecordsRequest(
-                topics=tuple(
-                    kio.DeleteRecordsTopic(
-                        name=topic,
-                        partitions=tuple(
-                            kio.DeleteRecordsPartition(
-                                partition_index=number, offset=request.before[LogTarget(topic, number)]
-                            )
-                            for number in numbers
-                        ),
-                    )
-                    for topic, numbers in by_topic((target.topic, target.number) for target in some).items()
-                ),
-                timeout=timedelta(milliseconds=request.timeout_ms),
-            )
-
-        timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
-        response = await link.call("delete_records", build, to=broker(leader), timeout=timeout, change=True)
+    def answers(self, response: Any, _targets: Sequence[LogTarget]) -> dict[LogTarget, Answer]:
         return {
             LogTarget(topic.name, part.partition_index): (part.error_code, _why_kept(topic.name, part.error_code))
             for topic in response.topics
             for part in topic.partitions
         }
 
-    async def describe_again(some: Sequence[LogTarget]) -> Mapping[LogTarget, Status]:
-        starts, _ = await list_offsets(link, dict.fromkeys(((each.topic, each.number) for each in some), EARLIEST))
-        return {each: deleted(request.before[each], starts.get((each.topic, each.number))) for each in some}
+    async def describe_again(self, targets: Sequence[LogTarget]) -> dict[LogTarget, Status]:
+        places = dict.fromkeys(((each.topic, each.number) for each in targets), EARLIEST)
+        starts, _ = await list_offsets(self.link, places)
+        return {each: deleted(self.request.before[each], starts.get((each.topic, each.number))) for each in targets}
 
-    try:
-        return await deliver(link.settings, targets, send, describe_again, validate_only=False)
-    except AdminError as error:  # not sent to this leader; others may have theirs
-        return {target: Outcome(target, Status.FAILED, error.failure) for target in targets}
+
+class _Trim(_TrimAt):
+    """One request to each leader, at once."""
+
+    async def deliver(self, targets: Sequence[LogTarget]) -> dict[LogTarget, Outcome]:
+        outcomes: dict[LogTarget, Outcome] = {}
+        left = targets
+        for last in (False, True):  # those that a broker does not lead are sent once more, to the new leader
+            if not left:
+                break
+            leaders, leaderless = await leaders_of(self.link, [(target.topic, target.number) for target in left])
+            led = {leader: [LogTarget(*place) for place in places] for leader, places in leaders.items()}
+            answers = await asyncio.gather(*(self._deliver_at(leader, mine) for leader, mine in led.items()))
+            found = {target: outcome for answer in answers for target, outcome in answer.items()}
+            outcomes |= found
+            outcomes |= {
+                LogTarget(*place): Outcome(LogTarget(*place), Status.FAILED, why) for place, why in leaderless.items()
+            }
+            left = [target for target, outcome in found.items() if not last and _is_moved(outcome)]
+        return outcomes
+
+    async def _deliver_at(self, leader: int, targets: Sequence[LogTarget]) -> dict[LogTarget, Outcome]:
+        at_leader = _TrimAt(self.link, self.request, self.validate_only)
+        at_leader.route = broker(leader)
+        try:
+            return await at_leader.deliver(targets)
+        except AdminError as error:  # not sent to this leader; others may have theirs
+            return {target: Outcome(target, Status.FAILED, error.failure) for target in targets}
+
+
+SENDERS: Senders = {ElectLeaders: _Election, AlterReassignments: _Reassignment, DeleteRecords: _Trim}
+
+
+def _is_moved(outcome: Outcome) -> bool:
+    """Return whether a broker refused it that does not lead the partition."""
+    names = {failure(code).name for code in _LEADER_MOVED}
+    return outcome.status is Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
 
 def _why_kept(topic: str, code: int) -> str | None:
@@ -326,7 +321,7 @@ def deleted(before: int, start: int | None) -> Status:
     """Return whether a log begins at the wanted offset or later, None for an unknown beginning."""
     if start is None:
         return Status.UNKNOWN
-    return Status.APPLIED if start >= before else Status.NOT_APPLIED
+    return applied_if(start >= before)
 
 
 # Offsets by time, each from the partition's leader.

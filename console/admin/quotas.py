@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from console.admin.delivery import Answer, deliver, refused
+from console.admin.delivery import Answer, Sender, Senders, applied_if, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import CONTROLLER, Link, aside
+from console.admin.link import Link, aside
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity
@@ -148,21 +148,27 @@ def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
 _FEW = 16
 
 
-async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each entity. Raises AdminError if nothing was sent."""
-    await link.require("alter_client_quotas", 0, "2.6", CONTROLLER)
-    outcomes = {
-        entity: outcome for entity, values in request.ops.items() if (outcome := _refusal(entity, values)) is not None
-    }
+class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
+    """Sends AlterClientQuotas."""
 
-    async def send(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.AlterClientQuotasRequest(
-                entries=tuple(_altered_entry(kio, entity, request.ops[entity]) for entity in entities),
-                validate_only=validate_only,
-            )
+    api = "alter_client_quotas"
+    of = "ops"
+    needs = "2.6"
+    has_check = True
 
-        response = await link.call("alter_client_quotas", build, to=CONTROLLER, change=not validate_only)
+    async def refused(self) -> dict[QuotaEntity, Outcome]:
+        """Return the outcomes of entities with values that brokers would accept, and then limit nothing or
+        everything."""
+        found = {entity: _refusal(entity, values) for entity, values in self.request.ops.items()}
+        return {entity: outcome for entity, outcome in found.items() if outcome is not None}
+
+    def build(self, kio: ModuleType, targets: Sequence[QuotaEntity]) -> Any:
+        """Return the request."""
+        entries = tuple(_altered_entry(kio, entity, self.request.ops[entity]) for entity in targets)
+        return kio.AlterClientQuotasRequest(entries=entries, validate_only=self.validate_only)
+
+    def answers(self, response: Any, _targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Answer]:
+        """Return the answers by entity."""
         return {
             QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): (
                 entry.error_code,
@@ -171,16 +177,14 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
             for entry in response.entries
         }
 
-    async def describe_again(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Status]:
-        if len(entities) <= _FEW:
-            known = await _quotas_of(link, entities)
-        else:
-            known = await describe_quotas(link)
-        return {entity: quota_verdict(request.ops[entity], known.get(entity, {})) for entity in entities}
+    async def describe_again(self, targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Status]:
+        """Return whether the entities' values are as requested."""
+        few = len(targets) <= _FEW
+        known = await _quotas_of(self.link, targets) if few else await describe_quotas(self.link)
+        return {entity: quota_verdict(self.request.ops[entity], known.get(entity, {})) for entity in targets}
 
-    sound = [entity for entity in request.ops if entity not in outcomes]
-    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=validate_only)
-    return tuple(outcomes[entity] for entity in request.ops)
+
+SENDERS: Senders = {AlterQuotas: QuotaSender}
 
 
 async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues]:
@@ -194,7 +198,7 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
     """Return whether an entity's values are as requested."""
-    return Status.APPLIED if all(seen.get(key) == value for key, value in wanted.items()) else Status.NOT_APPLIED
+    return applied_if(all(seen.get(key) == value for key, value in wanted.items()))
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:

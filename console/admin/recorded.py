@@ -96,7 +96,8 @@ class RecordedConnection:
         raise ConnectionError(found.message if found is not None else NOT_RECORDED)
 
     def _found(self, request: AiokafkaRequest) -> bytes | Problem | None:
-        return self._tape.answer(api_key(request.api), request.version, request.encode(), self._address)
+        found = self._tape.answer(api_key(request.api), request.version, request.encode(), self._address)
+        return None if isinstance(found, Problem) and found.name == NOT_RECORDED else found
 
     async def close(self, wait: float = 0.0) -> None:
         """Do nothing: nothing is open."""

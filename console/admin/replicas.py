@@ -12,12 +12,12 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.admin.cluster import describe_log_dirs
-from console.admin.delivery import Answer, deliver
+from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import AdminError, failure
 from console.admin.halving import Halving
 from console.admin.link import ANY, Link, broker
 from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
-from console.model.changes import AlterReplicaDirs, Outcome, ReplicaTarget, Status
+from console.model.changes import AlterReplicaDirs, ReplicaTarget, Status
 from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure
 
@@ -135,37 +135,39 @@ _EXPLAINED: Mapping[int, str] = {
 """What brokers leave out: their answers have no texts."""
 
 
-async def alter_replica_dirs(link: Link, request: AlterReplicaDirs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each replica, once its broker has begun to copy it. The broker goes on by itself.
+class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
+    """The broker answers once it has begun to copy, and goes on by itself."""
 
-    A check is UNCHECKED. Raises Unsupported before Kafka 2.0, and AdminError if nothing was sent.
-    """
-    to = broker(request.broker)
-    await link.require("alter_replica_log_dirs", 1, "2.0", to)
-    if validate_only:
-        return tuple(Outcome(target, Status.UNCHECKED) for target in request.paths)
+    api = "alter_replica_log_dirs"
+    of = "paths"
 
-    async def send(targets: Sequence[ReplicaTarget]) -> Mapping[ReplicaTarget, Answer]:
-        def build(kio: ModuleType) -> Any:
-            wanted: dict[str, list[ReplicaTarget]] = {}
-            for target in targets:
-                wanted.setdefault(request.paths[target], []).append(target)
-            return kio.AlterReplicaLogDirsRequest(
-                dirs=tuple(
-                    kio.AlterReplicaLogDir(
-                        path=path,
-                        topics=tuple(
-                            kio.AlterReplicaLogDirTopic(name=topic, partitions=tuple(numbers))
-                            for topic, numbers in by_topic((each.topic, each.number) for each in some).items()
-                        ),
-                    )
-                    for path, some in wanted.items()
+    def __init__(self, link: Link, request: AlterReplicaDirs, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.route = broker(request.broker)
+
+    async def require(self) -> None:
+        await self.link.require(self.api, 1, "2.0", self.route)
+
+    def build(self, kio: ModuleType, targets: Sequence[ReplicaTarget]) -> Any:
+        wanted: dict[str, list[ReplicaTarget]] = {}
+        for target in targets:
+            wanted.setdefault(self.request.paths[target], []).append(target)
+        return kio.AlterReplicaLogDirsRequest(
+            dirs=tuple(
+                kio.AlterReplicaLogDir(
+                    path=path,
+                    topics=tuple(
+                        kio.AlterReplicaLogDirTopic(name=topic, partitions=tuple(numbers))
+                        for topic, numbers in by_topic((each.topic, each.number) for each in some).items()
+                    ),
                 )
+                for path, some in wanted.items()
             )
+        )
 
-        response = await link.call("alter_replica_log_dirs", build, to=to, change=True)
+    def answers(self, response: Any, _targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Answer]:
         return {
-            ReplicaTarget(topic.topic_name, part.partition_index, request.broker): (
+            ReplicaTarget(topic.topic_name, part.partition_index, self.request.broker): (
                 part.error_code,
                 _EXPLAINED.get(part.error_code),
             )
@@ -173,14 +175,14 @@ async def alter_replica_dirs(link: Link, request: AlterReplicaDirs, *, validate_
             for part in topic.partitions
         }
 
-    async def describe_again(targets: Sequence[ReplicaTarget]) -> Mapping[ReplicaTarget, Status]:
+    async def describe_again(self, targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Status]:
         topics = by_topic((target.topic, target.number) for target in targets)
-        listing = await describe_log_dirs(link, [request.broker], topics)
-        dirs = listing.dirs.get(request.broker)
-        return {target: _placed(target, request.paths[target], dirs) for target in targets}
+        listing = await describe_log_dirs(self.link, [self.request.broker], topics)
+        dirs = listing.dirs.get(self.request.broker)
+        return {target: _placed(target, self.request.paths[target], dirs) for target in targets}
 
-    outcomes = await deliver(link.settings, request.paths, send, describe_again, validate_only=False)
-    return tuple(outcomes[target] for target in request.paths)
+
+SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
@@ -193,4 +195,4 @@ def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> 
         for topic, number, _size, _lag, is_future in each.replicas
         if (topic, number) == (target.topic, target.number)
     }
-    return Status.APPLIED if places.get(True, places.get(False)) == path else Status.NOT_APPLIED
+    return applied_if(places.get(True, places.get(False)) == path)

@@ -16,9 +16,9 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.admin.cluster import describe_cluster
-from console.admin.delivery import Answer, deliver, refused
+from console.admin.delivery import Answer, Sender, Senders, refused
 from console.admin.errors import AdminError, BrokerError, failure
-from console.admin.link import CONTROLLER, Link, until_settled
+from console.admin.link import Link, until_settled
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
@@ -87,64 +87,71 @@ DESCRIBED_WITHIN = 5.0
 _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
-async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each credential. Raises AdminError if nothing was sent.
+class _Alteration(Sender[AlterScram, ScramUser]):
+    """Brokers accept each user once in a request: a user's second mechanism is sent in a second one. They describe only
+    the iterations, so the outcome of an upsert whose answer was lost may stay unknown."""
 
-    Brokers accept each user once in a request, so a user's second mechanism is sent in a second one. Brokers describe
-    only the iterations, so the outcome of an upsert whose answer was lost may stay unknown.
-    """
-    await link.require("alter_user_scram_credentials", 0, "2.7, in KRaft mode 3.5", CONTROLLER)
-    targets = list(dict.fromkeys((*request.upserts, *request.deletions)))
-    outcomes = _refusals(request)
-    sound = [user for user in targets if user not in outcomes]
-    if validate_only:
-        outcomes |= {user: Outcome(user, Status.UNCHECKED) for user in sound}
-        return tuple(outcomes[user] for user in targets)
-    salted = {
-        user: await asyncio.to_thread(salt_password, user.mechanism, *request.upserts[user])
-        for user in sound
-        if user in request.upserts
-    }
-    before = await _iterations_before(link, sound, {user: request.upserts[user][0] for user in salted})
+    api = "alter_user_scram_credentials"
+    needs = "2.7, in KRaft mode 3.5"
+    _salted: dict[ScramUser, tuple[bytes, bytes]]
+    _before: Mapping[ScramUser, int]
 
-    async def send(users: Sequence[ScramUser]) -> Mapping[ScramUser, Answer]:
-        def build(kio: ModuleType) -> Any:
-            return kio.AlterUserScramCredentialsRequest(
-                deletions=tuple(
-                    kio.ScramCredentialDeletion(name=user.user, mechanism=user.mechanism)
-                    for user in users
-                    if user not in salted
-                ),
-                upsertions=tuple(
-                    kio.ScramCredentialUpsertion(
-                        name=user.user,
-                        mechanism=user.mechanism,
-                        iterations=request.upserts[user][0],
-                        salt=salted[user][0],
-                        salted_password=salted[user][1],
-                    )
-                    for user in users
-                    if user in salted
-                ),
-            )
+    def targets(self) -> tuple[ScramUser, ...]:
+        return (*self.request.upserts, *self.request.deletions)
 
-        response = await link.call("alter_user_scram_credentials", build, to=CONTROLLER, change=True)
-        by_name = {result.user: (result.error_code, result.error_message) for result in response.results}
-        return {user: by_name[user.user] for user in users if user.user in by_name}
+    async def refused(self) -> dict[ScramUser, Outcome]:
+        return _refusals(self.request)
 
-    async def describe_again(users: Sequence[ScramUser]) -> Mapping[ScramUser, Status]:
-        now = await _iterations(link, users)
-        return {
-            user: scram_verdict(request.upserts[user][0] if user in salted else None, before.get(user), now.get(user))
-            for user in users
+    async def prepare(self, targets: Sequence[ScramUser]) -> dict[ScramUser, Outcome]:
+        upserts = self.request.upserts
+        self._salted = {
+            user: await asyncio.to_thread(salt_password, user.mechanism, *upserts[user])
+            for user in targets
+            if user in upserts
         }
+        assumed = {user: upserts[user][0] for user in self._salted}
+        self._before = await _iterations_before(self.link, targets, assumed)
+        return {}
 
-    for users in by_rounds(sound):
-        outcomes |= await deliver(link.settings, users, send, describe_again, validate_only=False)
-    await _until_described(
-        link, {user: request.upserts[user][0] for user in salted if outcomes[user].status is Status.APPLIED}
-    )
-    return tuple(outcomes[user] for user in targets)
+    async def deliver(self, targets: Sequence[ScramUser]) -> dict[ScramUser, Outcome]:
+        outcomes: dict[ScramUser, Outcome] = {}
+        for users in by_rounds(targets):
+            outcomes |= await super().deliver(users)
+        done = (user for user in self._salted if outcomes[user].status is Status.APPLIED)
+        await _until_described(self.link, {user: self.request.upserts[user][0] for user in done})
+        return outcomes
+
+    def build(self, kio: ModuleType, targets: Sequence[ScramUser]) -> Any:
+        return kio.AlterUserScramCredentialsRequest(
+            deletions=tuple(
+                kio.ScramCredentialDeletion(name=user.user, mechanism=user.mechanism)
+                for user in targets
+                if user not in self._salted
+            ),
+            upsertions=tuple(
+                kio.ScramCredentialUpsertion(
+                    name=user.user,
+                    mechanism=user.mechanism,
+                    iterations=self.request.upserts[user][0],
+                    salt=self._salted[user][0],
+                    salted_password=self._salted[user][1],
+                )
+                for user in targets
+                if user in self._salted
+            ),
+        )
+
+    def answers(self, response: Any, targets: Sequence[ScramUser]) -> dict[ScramUser, Answer]:
+        by_name = {result.user: (result.error_code, result.error_message) for result in response.results}
+        return {user: by_name[user.user] for user in targets if user.user in by_name}
+
+    async def describe_again(self, targets: Sequence[ScramUser]) -> dict[ScramUser, Status]:
+        now = await _iterations(self.link, targets)
+        wanted = {user: self.request.upserts[user][0] for user in self._salted}
+        return {user: scram_verdict(wanted.get(user), self._before.get(user), now.get(user)) for user in targets}
+
+
+SENDERS: Senders = {AlterScram: _Alteration}
 
 
 async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from console.admin.delivery import Answer, deliver
+from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import BrokerError, failure
-from console.admin.link import ANY, CONTROLLER, Link, Route
+from console.admin.link import ANY, Link, Route
 from console.model.changes import (
     CreateToken,
     ExpireToken,
@@ -77,105 +78,112 @@ def _principal(type_: str, name: str) -> str:
 # Changes. None of these APIs has a validate-only form.
 
 
-async def create_token(link: Link, request: CreateToken, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Send that a token is made; its outcome has the id and the HMAC, which is not read again. Raises AdminError if
-    nothing was sent.
+class _Making(Sender[CreateToken, NewToken]):
+    """Its outcome has the id and the HMAC, which is not read again. Where the answer is lost, whether a token was made
+    stays unknown: it may be another of the same owner."""
 
-    Where the answer is lost, whether a token was made stays unknown: it may be another of the same owner.
-    """
-    await link.require(
-        "create_delegation_token", OWNER_SINCE if request.owner else 1, "3.3" if request.owner else "1.1"
-    )
-    target = NewToken(request.owner)
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
-    made: MadeToken | None = None
+    api = "create_delegation_token"
+    _made: MadeToken | None = None
 
-    async def send(targets: Sequence[NewToken]) -> Mapping[NewToken, Answer]:
-        nonlocal made
+    def targets(self) -> tuple[NewToken]:
+        return (NewToken(self.request.owner),)
 
-        def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
+    async def require(self) -> None:
+        of_another = bool(self.request.owner)
+        await self.link.require(self.api, OWNER_SINCE if of_another else 1, "3.3" if of_another else "1.1")
 
-            type_, _, name = request.owner.partition(":")
-            return for_version(
-                kio.CreateDelegationTokenRequest,
-                owner_principal_type=type_ if request.owner else None,
-                owner_principal_name=name if request.owner else None,
-                renewers=tuple(
-                    kio.CreatableRenewers(principal_type=kind, principal_name=who)
-                    for kind, _, who in (renewer.partition(":") for renewer in request.renewers)
-                ),
-                max_lifetime=timedelta(milliseconds=request.lifetime_ms),
-            )
+    async def deliver(self, targets: Sequence[NewToken]) -> dict[NewToken, Outcome]:
+        outcomes = await super().deliver(targets)
+        return {target: replace(each, made=self._made) for target, each in outcomes.items()}
 
-        response = await link.call("create_delegation_token", build, to=CONTROLLER, change=True)
+    def build(self, kio: ModuleType, _targets: Sequence[NewToken]) -> Any:
+        from console.wire.schemas import for_version
+
+        owner = self.request.owner
+        type_, _, name = owner.partition(":")
+        return for_version(
+            kio.CreateDelegationTokenRequest,
+            owner_principal_type=type_ if owner else None,
+            owner_principal_name=name if owner else None,
+            renewers=tuple(
+                kio.CreatableRenewers(principal_type=kind, principal_name=who)
+                for kind, _, who in (renewer.partition(":") for renewer in self.request.renewers)
+            ),
+            max_lifetime=timedelta(milliseconds=self.request.lifetime_ms),
+        )
+
+    def answers(self, response: Any, targets: Sequence[NewToken]) -> Mapping[NewToken, Answer]:
         if not response.error_code:
-            made = MadeToken(response.token_id, Secret(base64.b64encode(bytes(response.hmac)).decode()))
-        return dict.fromkeys(targets, (response.error_code, None))
+            self._made = MadeToken(response.token_id, Secret(base64.b64encode(bytes(response.hmac)).decode()))
+        return super().answers(response, targets)
 
-    async def describe_again(targets: Sequence[NewToken]) -> Mapping[NewToken, Status]:
-        if made is None:
+    async def describe_again(self, targets: Sequence[NewToken]) -> dict[NewToken, Status]:
+        if self._made is None:
             return dict.fromkeys(targets, Status.UNKNOWN)
-        there = made.id in await describe_tokens(link)
-        return dict.fromkeys(targets, Status.APPLIED if there else Status.NOT_APPLIED)
-
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return tuple(Outcome(each.target, each.status, each.failure, made=made) for each in outcomes.values())
+        return dict.fromkeys(targets, applied_if(self._made.id in await describe_tokens(self.link)))
 
 
-async def renew_token(link: Link, request: RenewToken, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Send the renewal of a token, for a period from now on, at most to the end of its lifetime. Raises AdminError if
-    nothing was sent."""
-    return await _change(link, "renew_delegation_token", request.id, request.period_ms, validate_only=validate_only)
+K = TypeVar("K", bound=RenewToken | ExpireToken)
 
 
-async def expire_token(link: Link, request: ExpireToken, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Send that a token expires after a period, or at once. Raises AdminError if nothing was sent."""
-    return await _change(link, "expire_delegation_token", request.id, request.period_ms, validate_only=validate_only)
+class _OfToken(Sender[K, TokenTarget]):
+    """Has a token expire a period from now on."""
 
+    _known: tuple[DelegationToken, bytes] | None = None
+    _expires: int | None = None
 
-async def _change(link: Link, api: str, token_id: str, period_ms: int, *, validate_only: bool) -> tuple[Outcome, ...]:
-    await link.require(api, 1, "1.1")
-    target = TokenTarget(token_id)
-    known = {token.id: (token, hmac) for token, hmac in await _described(link)}
-    if token_id not in known:
-        return (Outcome(target, Status.FAILED, GONE),)
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
-    before, hmac = known[token_id]
-    expires: int | None = None
+    def targets(self) -> tuple[TokenTarget]:
+        return (TokenTarget(self.request.id),)
 
-    async def send(targets: Sequence[TokenTarget]) -> Mapping[TokenTarget, Answer]:
-        nonlocal expires
+    async def require(self) -> None:
+        await self.link.require(self.api, 1, "1.1")
 
-        def build(kio: ModuleType) -> Any:
-            period = timedelta(milliseconds=period_ms)
-            if api.startswith("renew"):
-                return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
-            return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
+    async def refused(self) -> dict[TokenTarget, Outcome]:
+        known = {token.id: (token, hmac) for token, hmac in await _described(self.link)}
+        self._known = known.get(self.request.id)
+        return {target: Outcome(target, Status.FAILED, GONE) for target in self.targets() if self._known is None}
 
-        response = await link.call(api, build, to=CONTROLLER, change=True)
+    def build(self, kio: ModuleType, _targets: Sequence[TokenTarget]) -> Any:
+        assert self._known is not None
+        return self.built(kio, self._known[1], timedelta(milliseconds=self.request.period_ms))
+
+    def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
+        raise NotImplementedError
+
+    def answers(self, response: Any, targets: Sequence[TokenTarget]) -> Mapping[TokenTarget, Answer]:
         if not response.error_code:
-            expires = int(response.expiry_timestamp)
-        return dict.fromkeys(targets, (response.error_code, None))
+            self._expires = int(response.expiry_timestamp)
+        return super().answers(response, targets)
 
-    async def describe_again(targets: Sequence[TokenTarget]) -> Mapping[TokenTarget, Status]:
-        now = (await describe_tokens(link)).get(token_id)
-        return dict.fromkeys(targets, _verdict(api, before, now, expires, period_ms))
+    async def describe_again(self, targets: Sequence[TokenTarget]) -> dict[TokenTarget, Status]:
+        return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return tuple(outcomes.values())
+    def verdict(self, now: DelegationToken | None) -> Status:
+        """Return what became of the change, from the token as it is now."""
+        if now is None or self._known is None:
+            return Status.UNKNOWN
+        if self._expires is not None:  # the answer was not lost
+            return applied_if(now.expires == self._expires)
+        return applied_if(now.expires != self._known[0].expires)
 
 
-def _verdict(
-    api: str, before: DelegationToken, now: DelegationToken | None, expires: int | None, period_ms: int
-) -> Status:
-    """Return what became of a change. expires: what the broker answered, None where its answer was lost."""
-    if api.startswith("expire") and period_ms < 0:
-        return Status.APPLIED if now is None else Status.NOT_APPLIED
-    if now is None:
-        return Status.UNKNOWN
-    if expires is not None:
-        return Status.APPLIED if now.expires == expires else Status.NOT_APPLIED
-    return Status.NOT_APPLIED if now.expires == before.expires else Status.APPLIED
+class _Renewal(_OfToken[RenewToken]):
+    """At most to the end of the token's lifetime."""
+
+    api = "renew_delegation_token"
+
+    def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
+        return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
+
+
+class _Expiration(_OfToken[ExpireToken]):
+    api = "expire_delegation_token"
+
+    def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
+        return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
+
+    def verdict(self, now: DelegationToken | None) -> Status:
+        return applied_if(now is None) if self.request.period_ms < 0 else super().verdict(now)
+
+
+SENDERS: Senders = {CreateToken: _Making, RenewToken: _Renewal, ExpireToken: _Expiration}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from msgspec import Struct
 
-from console.admin.delivery import Answer, DescribeAgain, deliver, refuse_duplicates
+from console.admin.delivery import Answer, Progress, Sender, Senders, applied_if, refuse_duplicates
 from console.admin.errors import (
     BrokerError,
     Disconnected,
@@ -24,15 +24,12 @@ from console.admin.errors import (
     names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import ANY, CONTROLLER, Link, Route, aside, decode, delays
+from console.admin.link import ANY, Link, Route, aside, decode, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.identity import uuid_text
 from console.model.secret import Secret
-
-Progress = Callable[[int, int], None]
-"""Called with (done, total)."""
 
 IDS_AT_ONCE = 1_000
 """Topics of one Metadata request that names them by id; so many ids take 17 kB."""
@@ -211,109 +208,158 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
 
 # CreateTopics, DeleteTopics and CreatePartitions.
 
-ANSWER_SECONDS = 5.0
-"""Seconds that an answer may take beyond the broker's own limit."""
-
 _BY_STATE_FROM = 6
 _DEFAULT_THROTTLE = 1.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-async def create_topics(
-    link: Link, request: CreateTopics, *, validate_only: bool, on_progress: Progress | None = None
-) -> tuple[Outcome, ...]:
-    """Return one outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was
-    sent.
+R = TypeVar("R", bound=CreateTopics | DeleteTopics | CreatePartitions)
 
-    APPLIED with a failure: some leaders were still missing when the request's time was up.
-    """
-    topics = {topic.name: topic for topic in request.topics}
 
-    def build(kio: ModuleType, names: Sequence[str]) -> Any:
+class _OfTopics(Sender[R, TopicTarget]):
+    """Topics refused by a controller_mutation_rate quota were not applied (KIP-599): they are sent again within the
+    request's own time."""
+
+    def __init__(self, link: Link, request: R, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self._throttle = 0.0
+        self._topic_ids: dict[str, str] = {}
+
+    @property
+    def within(self) -> float:
+        """The request's own time, seconds."""
+        limit_ms: int = self.request.timeout_ms
+        return limit_ms / 1000
+
+    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.within
+        outcomes: dict[TopicTarget, Outcome] = {}
+        left = list(targets)
+        while left:
+            outcomes |= await super().deliver(left)
+            left = [target for target in left if _is_throttled(outcomes[target])]
+            wait = self._throttle or _DEFAULT_THROTTLE
+            if loop.time() + wait > deadline:
+                break
+            if left:
+                await asyncio.sleep(wait)
+        return outcomes
+
+    def answers(self, response: Any, _targets: Sequence[TopicTarget]) -> dict[TopicTarget, Answer]:
+        self._throttle = response.throttle_time.total_seconds()
+        results = next(
+            getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
+        )
+        for result in results:
+            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # from KIP-516 on
+                self._topic_ids[result.name] = uuid_text(topic_id)
+        return {
+            TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None)) for result in results
+        }
+
+    async def with_leaders(
+        self, outcomes: dict[TopicTarget, Outcome], counts: Mapping[str, int | None]
+    ) -> dict[TopicTarget, Outcome]:
+        """Wait until all partitions have a leader. Returns the outcomes, applied ones with a failure if some have none
+        when the time is up."""
+        applied = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
+        if self.validate_only or not applied:
+            return outcomes
+        wanted = {name: counts[name] for name in applied}
+        waited = await wait_for_leaders(self.link, wanted, self.within, self.on_progress)
+        late = {TopicTarget(name): _leaderless(missing) for name, missing in waited.missing.items()}
+        return outcomes | {target: Outcome(target, Status.APPLIED, failure) for target, failure in late.items()}
+
+
+class _Creation(_OfTopics[CreateTopics]):
+    api = "create_topics"
+    has_check = True
+
+    def __init__(self, link: Link, request: CreateTopics, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self._topics = {topic.name: topic for topic in request.topics}
+        values = (value for topic in request.topics for value in topic.configs.values())
+        self.secrets = [value for value in values if isinstance(value, Secret)]
+
+    def targets(self) -> Iterable[TopicTarget]:
+        return map(TopicTarget, self._topics)
+
+    async def refused(self) -> dict[TopicTarget, Outcome]:
+        return refuse_duplicates([TopicTarget(topic.name) for topic in self.request.topics])
+
+    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+        wanted = {name: _wanted_partitions(topic) for name, topic in self._topics.items()}
+        outcomes = await self.with_leaders(await super().deliver(targets), wanted)
+        if self.validate_only:
+            return outcomes
+        return {
+            target: replace(each, topic_id=self._topic_ids.get(target.name)) if each.status is Status.APPLIED else each
+            for target, each in outcomes.items()
+        }
+
+    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
         return kio.CreateTopicsRequest(
-            topics=tuple(_creatable(kio, topics[name]) for name in names),
-            timeout=timedelta(milliseconds=request.timeout_ms),
-            validate_only=validate_only,
+            topics=tuple(_creatable(kio, self._topics[name]) for name in _names(targets)),
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+            validate_only=self.validate_only,
         )
 
-    seen: dict[str, str | None] = {}
-
-    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
-        listing = await describe_topics(link, _names(targets))
-        seen.update((name, topic.topic_id) for name, topic in listing.topics.items())
-        return {target: created(topics[target.name], listing) for target in targets}
-
-    secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
-    call = _ThrottledCall(link, "create_topics", build, request.timeout_ms, validate_only, secrets)
-    outcomes = refuse_duplicates([TopicTarget(topic.name) for topic in request.topics])
-    left = [target for target in map(TopicTarget, topics) if target not in outcomes]
-    outcomes |= await call.deliver(left, describe_again)
-    if not validate_only:
-        wanted = {name: _wanted_partitions(topic) for name, topic in topics.items()}
-        outcomes |= await _with_leaders(link, outcomes, wanted, request.timeout_ms, on_progress)
-        made = {**seen, **call.topic_ids}
-        outcomes |= {
-            target: replace(outcome, topic_id=made.get(target.name))
-            for target, outcome in outcomes.items()
-            if outcome.status is Status.APPLIED
-        }
-    return tuple(outcomes[target] for target in map(TopicTarget, topics))
+    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+        listing = await describe_topics(self.link, _names(targets))
+        for name, topic in listing.topics.items():
+            if topic.topic_id is not None:
+                self._topic_ids.setdefault(name, topic.topic_id)
+        return {target: created(self._topics[target.name], listing) for target in targets}
 
 
-async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each topic; a check is UNCHECKED. Raises AdminError if nothing was sent."""
-    targets = [TopicTarget(name) for name in request.names]
-    outcomes = refuse_duplicates(targets)
-    sound = [target for target in targets if target not in outcomes]
-    if validate_only:
-        outcomes |= {target: Outcome(target, Status.UNCHECKED) for target in sound}
-        return tuple(outcomes[target] for target in dict.fromkeys(targets))
+class _Deletion(_OfTopics[DeleteTopics]):
+    api = "delete_topics"
 
-    def build(kio: ModuleType, names: Sequence[str]) -> Any:
-        timeout = timedelta(milliseconds=request.timeout_ms)
+    def targets(self) -> Iterable[TopicTarget]:
+        return map(TopicTarget, self.request.names)
+
+    async def refused(self) -> dict[TopicTarget, Outcome]:
+        return refuse_duplicates(self.targets())
+
+    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
+        timeout = timedelta(milliseconds=self.request.timeout_ms)
         if kio.DeleteTopicsRequest.__version__ >= _BY_STATE_FROM:
-            states = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in names)
+            states = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in _names(targets))
             return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
-        return kio.DeleteTopicsRequest(topic_names=tuple(names), timeout=timeout)
+        return kio.DeleteTopicsRequest(topic_names=tuple(_names(targets)), timeout=timeout)
 
-    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
-        listing = await describe_topics(link, _names(targets))
+    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+        listing = await describe_topics(self.link, _names(targets))
         return {target: deleted(target.name, listing) for target in targets}
 
-    outcomes |= await _ThrottledCall(link, "delete_topics", build, request.timeout_ms, validate_only).deliver(
-        sound, describe_again
-    )
-    return tuple(outcomes[target] for target in dict.fromkeys(targets))
 
+class _Growth(_OfTopics[CreatePartitions]):
+    api = "create_partitions"
+    has_check = True
 
-async def create_partitions(
-    link: Link, request: CreatePartitions, *, validate_only: bool, on_progress: Progress | None = None
-) -> tuple[Outcome, ...]:
-    """Return one outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was
-    sent.
+    def targets(self) -> Iterable[TopicTarget]:
+        return map(TopicTarget, self.request.counts)
 
-    APPLIED with a failure: some leaders were still missing when the request's time was up.
-    """
+    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+        return await self.with_leaders(await super().deliver(targets), self.request.counts)
 
-    def build(kio: ModuleType, names: Sequence[str]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
+        counts = self.request.counts
         return kio.CreatePartitionsRequest(
             topics=tuple(
-                kio.CreatePartitionsTopic(name=name, count=request.counts[name], assignments=None) for name in names
+                kio.CreatePartitionsTopic(name=name, count=counts[name], assignments=None) for name in _names(targets)
             ),
-            timeout=timedelta(milliseconds=request.timeout_ms),
-            validate_only=validate_only,
+            timeout=timedelta(milliseconds=self.request.timeout_ms),
+            validate_only=self.validate_only,
         )
 
-    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
-        listing = await describe_topics(link, _names(targets))
-        return {target: grown(request.counts[target.name], listing.topics.get(target.name)) for target in targets}
+    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+        topics = (await describe_topics(self.link, _names(targets))).topics
+        return {target: grown(self.request.counts[target.name], topics.get(target.name)) for target in targets}
 
-    call = _ThrottledCall(link, "create_partitions", build, request.timeout_ms, validate_only)
-    targets = [TopicTarget(name) for name in request.counts]
-    outcomes = await call.deliver(targets, describe_again)
-    if not validate_only:
-        outcomes |= await _with_leaders(link, outcomes, request.counts, request.timeout_ms, on_progress)
-    return tuple(outcomes[target] for target in targets)
+
+SENDERS: Senders = {CreateTopics: _Creation, DeleteTopics: _Deletion, CreatePartitions: _Growth}
 
 
 def _names(targets: Iterable[TopicTarget]) -> list[str]:
@@ -344,7 +390,7 @@ def grown(count: int, topic: Topic | None) -> Status:
     """Return whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
     if topic is None or len(topic.partitions) > count:
         return Status.UNKNOWN
-    return Status.APPLIED if len(topic.partitions) == count else Status.NOT_APPLIED
+    return applied_if(len(topic.partitions) == count)
 
 
 def _is_gone(name: str, listing: TopicListing) -> bool:
@@ -373,86 +419,8 @@ def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
     )
 
 
-class _ThrottledCall:
-    """One of the three calls. Topics refused by a controller_mutation_rate quota were not applied (KIP-599): they are
-    sent again within the request's own time. topic_ids: of the answers (KIP-516)."""
-
-    def __init__(
-        self,
-        link: Link,
-        api: str,
-        build: Callable[[ModuleType, Sequence[str]], Any],
-        timeout_ms: int,
-        check: bool,
-        secrets: Sequence[Secret] = (),
-    ) -> None:
-        self._link = link
-        self._api = api
-        self._build = build
-        self._seconds = timeout_ms / 1000
-        self._check = check
-        self._secrets = secrets
-        self._throttle = 0.0
-        self.topic_ids: dict[str, str] = {}
-
-    async def deliver(
-        self, targets: Sequence[TopicTarget], describe_again: DescribeAgain[TopicTarget]
-    ) -> dict[TopicTarget, Outcome]:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._seconds
-        outcomes: dict[TopicTarget, Outcome] = {}
-        left = list(targets)
-        while left:
-            outcomes |= await deliver(
-                self._link.settings, left, self._send, describe_again, validate_only=self._check, secrets=self._secrets
-            )
-            left = [target for target in left if _is_throttled(outcomes[target])]
-            wait = self._throttle or _DEFAULT_THROTTLE
-            if loop.time() + wait > deadline:
-                break
-            if left:
-                await asyncio.sleep(wait)
-        return outcomes
-
-    async def _send(self, targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Answer]:
-        response = await self._link.call(
-            self._api,
-            lambda kio: self._build(kio, _names(targets)),
-            to=CONTROLLER,
-            timeout=max(self._link.settings.request_timeout, self._seconds + ANSWER_SECONDS),
-            change=not self._check,
-        )
-        self._throttle = response.throttle_time.total_seconds()
-        results = next(
-            getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
-        )
-        for result in results:
-            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):
-                self.topic_ids[result.name] = uuid_text(topic_id)
-        return {
-            TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None)) for result in results
-        }
-
-
 def _is_throttled(outcome: Outcome) -> bool:
     return outcome.failure is not None and outcome.failure.name == error_name(ErrorCode.throttling_quota_exceeded)
-
-
-async def _with_leaders(
-    link: Link,
-    outcomes: Mapping[TopicTarget, Outcome],
-    counts: Mapping[str, int | None],
-    timeout_ms: int,
-    on_progress: Progress | None,
-) -> dict[TopicTarget, Outcome]:
-    """Return the applied outcomes, with a failure if partitions have no leader when the time is up."""
-    done = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
-    applied = {name: counts[name] for name in done}
-    if not applied:
-        return {}
-    waited = await wait_for_leaders(link, applied, timeout_ms / 1000, on_progress)
-    late = {TopicTarget(name): _leaderless(missing) for name, missing in waited.missing.items()}
-    return {target: Outcome(target, Status.APPLIED, failure) for target, failure in late.items()}
 
 
 def _leaderless(missing: int) -> Failure:

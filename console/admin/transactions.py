@@ -14,7 +14,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.acls import describe_acls
 from console.admin.configs import describe_configs
-from console.admin.delivery import Answer, deliver, refused
+from console.admin.delivery import Answer, Sender, Senders, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
 from console.admin.halving import Halving
@@ -255,42 +255,51 @@ async def _max_timeout(link: Link) -> int | None:
 # Ending one.
 
 
-async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome: an abort marker for the producer's open transaction is written into the partition, by its
-    leader.
+class _Abort(Sender[AbortTransaction, ProducerTarget]):
+    """Has an abort marker for the producer's open transaction written into the partition, by its leader.
 
     It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
     hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
-    command sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the
-    cluster. Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
+    command sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
     """
-    target = request.target
-    kept_back = _kept_back(request, await poll_transactions(link, [(target.topic, target.number)]))
-    if kept_back is not None:
-        return (kept_back,)
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
-    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
-    if leaderless:
-        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
-    leader = next(iter(by_broker))
 
-    def build(kio: ModuleType) -> Any:
+    api = "write_txn_markers"
+
+    def targets(self) -> tuple[ProducerTarget]:
+        return (self.request.target,)
+
+    async def refused(self) -> dict[ProducerTarget, Outcome]:
+        target = self.request.target
+        kept_back = _kept_back(self.request, await poll_transactions(self.link, [(target.topic, target.number)]))
+        return {} if kept_back is None else {target: kept_back}
+
+    async def prepare(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Outcome]:
+        by_broker, leaderless = await leaders_of(self.link, [(each.topic, each.number) for each in targets])
+        if by_broker:
+            self.route = broker(next(iter(by_broker)))
+        return {each: Outcome(each, Status.FAILED, why) for each in targets for why in leaderless.values()}
+
+    async def deliver(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Outcome]:
+        return {target: with_right_named(each) for target, each in (await super().deliver(targets)).items()}
+
+    def build(self, kio: ModuleType, targets: Sequence[ProducerTarget]) -> Any:
         from console.wire.schemas import for_version
 
-        marker = for_version(
-            kio.WritableTxnMarker,
-            producer_id=target.producer_id,
-            producer_epoch=request.producer_epoch,
-            transaction_result=False,
-            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
-            coordinator_epoch=max(0, request.coordinator_epoch),
-            transaction_version=0,
+        markers = (
+            for_version(
+                kio.WritableTxnMarker,
+                producer_id=target.producer_id,
+                producer_epoch=self.request.producer_epoch,
+                transaction_result=False,
+                topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
+                coordinator_epoch=max(0, self.request.coordinator_epoch),
+                transaction_version=0,
+            )
+            for target in targets
         )
-        return kio.WriteTxnMarkersRequest(markers=(marker,))
+        return kio.WriteTxnMarkersRequest(markers=tuple(markers))
 
-    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
-        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
+    def answers(self, response: Any, _targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Answer]:
         return {
             ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
             for marker in response.markers
@@ -298,12 +307,12 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
             for part in topic.partitions
         }
 
-    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
-        listing = await describe_producers(link, [(target.topic, target.number)])
-        return {target: ended(request, listing)}
+    async def describe_again(self, targets: Sequence[ProducerTarget]) -> dict[ProducerTarget, Status]:
+        listing = await describe_producers(self.link, [(each.topic, each.number) for each in targets])
+        return dict.fromkeys(targets, ended(self.request, listing))
 
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return (with_right_named(outcomes[target]),)
+
+SENDERS: Senders = {AbortTransaction: _Abort}
 
 
 def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
@@ -424,18 +433,12 @@ def _producer(state: Any) -> Producer:
 # What coordinators know.
 
 
-async def list_transactions(
-    link: Link,
-    states: Sequence[str] = (),
-    producer_ids: Collection[int] = (),
-    longer_than_ms: int = -1,
-    pattern: str | None = None,
-) -> TransactionListing:
+async def list_transactions(link: Link, longer_than_ms: int = -1, pattern: str | None = None) -> TransactionListing:
     """Return all transactions of all brokers, not described. A broker that can't be reached is the failure ``broker
     N``.
 
-    states, producer_ids: only these; empty for all. longer_than_ms: only those that have run longer, Kafka 3.8 and
-    newer. pattern: only ids that match this regular expression (RE2), Kafka 4.1 and newer.
+    longer_than_ms: only those that have run longer, Kafka 3.8 and newer. pattern: only ids that match this regular
+    expression (RE2), Kafka 4.1 and newer.
 
     **What the principal may not DESCRIBE is left out silently.** Raises Unsupported if a filter is, before Kafka 3.0,
     AdminError if the cluster can't be reached, and the first broker's error if no broker can list.
@@ -443,9 +446,7 @@ async def list_transactions(
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)
     ids = sorted((await link.refresh()).brokers)
-    answers = await asyncio.gather(
-        *(_listed_at(link, id_, least, needs, (states, tuple(producer_ids), longer_than_ms, pattern)) for id_ in ids)
-    )
+    answers = await asyncio.gather(*(_listed_at(link, id_, least, needs, (longer_than_ms, pattern)) for id_ in ids))
     listed, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     found = {each.id: each for part in listed for each in part}
     return TransactionListing(dict(sorted(found.items())), failures)
@@ -456,17 +457,17 @@ async def _listed_at(
     broker_id: int,
     least: int,
     needs: str,
-    filters: tuple[Sequence[str], tuple[int, ...], int, str | None],
+    filters: tuple[int, str | None],
 ) -> list[Transaction] | AdminError:
-    states, producer_ids, longer_than_ms, pattern = filters
+    longer_than_ms, pattern = filters
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(
             kio.ListTransactionsRequest,
-            state_filters=tuple(states),
-            producer_id_filters=producer_ids,
+            state_filters=(),
+            producer_id_filters=(),
             duration_filter=longer_than_ms,
             transactional_id_pattern=pattern,
         )
@@ -478,9 +479,6 @@ async def _listed_at(
         return error
     if response.error_code:
         return BrokerError(failure(response.error_code))
-    if response.unknown_state_filters:
-        text = f"broker {broker_id} does not know the state {response.unknown_state_filters[0]}"
-        return BrokerError(Failure("INVALID_REQUEST", text, "States are Kafka's, such as Ongoing or PrepareAbort."))
     return [
         Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
         for each in response.transaction_states

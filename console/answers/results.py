@@ -4,10 +4,11 @@ harmless.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.answers.table_text import Column as Column
 from console.answers.table_text import table_lines
@@ -77,6 +78,13 @@ def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "",
     """Return rows of a noun under its columns."""
     made = tuple(row_of(columns, row) for row in rows)
     return Table(name, titles(columns), made, title, empty)
+
+
+def with_parts(result: Result, names: Collection[str]) -> Result:
+    """Return a detail with the parts of these names alone; a table unchanged."""
+    if isinstance(result, Table):
+        return result
+    return replace(result, parts={name: part for name, part in (result.parts or {}).items() if name in names})
 
 
 def to_data(result: Result) -> dict[str, Data]:

@@ -1,11 +1,24 @@
-"""`kac features`: kafka-features' commands and options (FeatureCommand, 4.3)."""
+"""`kac features`, with the commands and options of kafka-features."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from console.cli.noun import Carry, Noun, OptionsError, Statements
-from console.model.numbers import option, whole_number
+from msgspec.structs import replace
+
+from console.answers.results import Column, Row, Table
+from console.cli.noun import Carry, Change, Found, Noun, OptionsError
+from console.language.quoting import quote_beside_equals
+from console.model.feature_levels import METADATA_VERSION, feature_levels, level_name
+from console.model.numbers import natural_number, option
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.model.numbers import Data
+    from console.session.snapshot_reader import Client
 
 _EXAMPLES = """\
 examples:
@@ -18,16 +31,20 @@ examples:
 
 DESCRIBE, UPGRADE, DOWNGRADE, DISABLE = "describe", "upgrade", "downgrade", "disable"
 MAPPING, DEPENDENCIES = "version-mapping", "feature-dependencies"
-CHANGES = (UPGRADE, DOWNGRADE, DISABLE)
 
-_BELONGING = {
-    "node_id": (DESCRIBE,),
-    "metadata": (UPGRADE, DOWNGRADE),
-    "release_version": (UPGRADE, DOWNGRADE, MAPPING),
-    "feature": (*CHANGES, DEPENDENCIES),
-    "dry_run": CHANGES,
-}
-"""An option, by its name in the namespace -> the commands that take it."""
+NAMES = (
+    "kraft.version",
+    "transaction.version",
+    "group.version",
+    "eligible.leader.replicas.version",
+    "share.version",
+    "streams.version",
+)
+"""The features that releases have, next to metadata.version (Feature.PRODUCTION_FEATURES)."""
+_LOWEST = 7
+"""The lowest level of metadata.version that Kafka 4 supports: 3.3-IV3 (MetadataVersion.MINIMUM_VERSION)."""
+_RELEASE = re.compile(r"\A(\d+\.\d+)(?:\.\d+)*")
+_SHORT = 2**15 - 1
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -35,47 +52,155 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--feature", metavar="NAME=LEVEL", action="append", help="a feature and a level; of disable the name alone")
     add("--release-version", metavar="RELEASE", help="all features as this release has them, as 4.3 or 4.3-IV0")
     add("--metadata", metavar="RELEASE", help="metadata.version as this release has it")
-    add("--node-id", metavar="ID", type=option(whole_number, -(2**31)), help="of describe: what this node supports")
-    add("--dry-run", action="store_true", default=None, help="let the controller check it, change nothing")
+    add("--node-id", metavar="ID", type=option(natural_number), help="of describe: what this node supports")
+    add("--dry-run", action="store_true", help="let the controller check it, change nothing; as --validate-only")
 
 
-def check(given: argparse.Namespace, action: str) -> None:
-    """Raise OptionsError for what kafka-features refuses, in its words."""
-    for name, actions in _BELONGING.items():
-        if getattr(given, name) is not None and action not in actions:
-            raise OptionsError(f"Command line error: unrecognized arguments: '--{name.replace('_', '-')}'")
-    if action == DESCRIBE and given.node_id is not None and given.node_id < 0:
-        raise OptionsError(f"Invalid node id {given.node_id}: must be non-negative.")
-    if action == DEPENDENCIES and not given.feature:
-        raise OptionsError("Command line error: argument --feature is required")
-    if action in CHANGES:
-        if given.release_version is not None and (given.metadata is not None or given.feature):
-            raise OptionsError("Can not specify `release-version` with other feature flags.")
-        if not (given.release_version or given.metadata or given.feature):
-            raise OptionsError(f"You must specify at least one feature to {action}")
+def _meaning(given: argparse.Namespace, action: str) -> Found | Carry:
+    match action:
+        case "describe":
+            return _describe(given.node_id)
+        case "version-mapping":
+            return Found([_mapping(given.release_version)])
+        case "feature-dependencies":
+            if not given.feature:
+                raise OptionsError("feature-dependencies needs --feature NAME=LEVEL")
+            return Found([_dependencies(given.feature)])
+    return _change(action, _wanted(given, action), dry=given.dry_run)
 
 
-def _statements(_given: argparse.Namespace, action: str) -> Statements:
-    raise OptionsError(f"{action} is no command of kac features")
+def _describe(node_id: int | None) -> Carry:
+    async def carry(client: Client, _context: Context) -> Found:
+        from console.admin.features import describe_features
+        from console.answers.results import table_of
+        from console.model.snapshot import ReadFailure, Snapshot
+        from console.present.features import FEATURES, feature_rows
+
+        features = await client.run(describe_features)
+        nodes = tuple(node for node in features.nodes if node_id in (None, node.id))
+        if not nodes:
+            raise OptionsError("no node reports its features" if node_id is None else f"there is no node {node_id}")
+        rows = feature_rows(Snapshot(features=replace(features, nodes=nodes)))
+        silent = tuple(ReadFailure("features", f"node {node.id}", node.failure) for node in nodes if node.failure)
+        return Found([replace(table_of("features", FEATURES, rows), problems=silent)])
+
+    return carry
 
 
-def _carried(given: argparse.Namespace, action: str) -> Carry | None:
-    check(given, action)
-    from console.cli.kafka_tools import feature_command as commands
-
-    if action in CHANGES:
-        given.validate_only = given.validate_only or bool(given.dry_run)
-        return commands.changes(given, action)
-    return commands.describe
+# -- other levels ------------------------------------------------------------------------------------------------------
 
 
-def _offline(given: argparse.Namespace, action: str) -> tuple[str, ...] | None:
-    check(given, action)
-    if action not in (MAPPING, DEPENDENCIES):
-        return None
-    from console.cli.kafka_tools.feature_levels import dependency_lines, mapping_lines
+def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
+    """Return feature -> level, as the options ask for them. Raises OptionsError."""
+    if action != DISABLE and given.release_version is not None:
+        if given.metadata is not None or given.feature:
+            raise OptionsError("--release-version has the levels of all features: leave out --feature and --metadata")
+        metadata, others = _release_levels(given.release_version)
+        # An upgrade leaves alone what the release does not have.
+        mine = {name: level for name, level in others.items() if action != UPGRADE or level > 0}
+        return {METADATA_VERSION: metadata} | mine
+    levels: dict[str, int] = {}
+    if action != DISABLE and given.metadata is not None:
+        levels[METADATA_VERSION], _ = _release_levels(given.metadata)
+    for text in given.feature or ():
+        name, level = (text.strip(), 0) if action == DISABLE else _name_and_level(text)
+        if name in levels:
+            raise OptionsError(f"{name[:80]} is given twice")
+        levels[name] = level
+    if not levels:
+        raise OptionsError(f"{action} needs --feature" + ("" if action == DISABLE else " or --release-version"))
+    return levels
 
-    return mapping_lines(given.release_version) if action == MAPPING else dependency_lines(given.feature)
+
+def _change(action: str, levels: Mapping[str, int], *, dry: bool) -> Carry:
+    async def carry(client: Client, _context: Context) -> Change:
+        from console.admin.features import describe_features
+
+        finalized = (await client.run(describe_features)).finalized
+        for name, level in levels.items():
+            now = finalized.get(name, 0)
+            if (action == UPGRADE and level < now) or (action == DOWNGRADE and level > now):
+                other = DOWNGRADE if action == UPGRADE else UPGRADE
+                raise OptionsError(f"{name} is at level {now}: {level} is no {action}, write {other}")
+        pairs = (f"{quote_beside_equals(name)}={level}" for name, level in levels.items())
+        return Change((f"feature set {' '.join(pairs)}",), to="check" if dry else "apply")
+
+    return carry
+
+
+# -- what releases have, and what levels need; without a cluster -------------------------------------------------------
+
+
+def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
+    """Return a release's level of metadata.version, and feature -> level of all others. Raises OptionsError.
+
+    Args:
+        release: ``4.3``, ``4.3.1``, ``4.3-IV0``; None for the newest.
+    """
+    names = {level: each.name for level, each in feature_levels()[METADATA_VERSION].items() if level >= _LOWEST}
+    found = max(names)
+    if release is not None:
+        short = _RELEASE.fullmatch(release)
+        mine = [level for level, name in names.items() if name == release]
+        mine += [level for level, name in names.items() if short is not None and name.startswith(f"{short[1]}-")]
+        if not mine:
+            known = ", ".join(names[level] for level in sorted(names))
+            raise OptionsError(f"'{release[:80]}' is no release with a metadata.version: {known} are")
+        found = max(mine)
+    return found, {name: _default(name, found) for name in NAMES}
+
+
+def _default(feature: str, metadata: int) -> int:
+    """Return the level of a feature that new clusters with this level of metadata.version have."""
+    order = {each.name: level for level, each in feature_levels()[METADATA_VERSION].items()}
+    levels = feature_levels().get(feature, {})
+    return max((level for level, each in levels.items() if order.get(each.name, _SHORT) <= metadata), default=0)
+
+
+def _name_and_level(text: str) -> tuple[str, int]:
+    """Parse ``NAME=LEVEL``. Raises OptionsError."""
+    name, _, number = text.partition("=")
+    try:
+        level = natural_number(number.strip())
+    except ValueError:
+        level = -1
+    if not (name.strip() and 0 <= level <= _SHORT):
+        raise OptionsError(f"'{text[:200]}' is no NAME=LEVEL: a level is a whole number of 0 to {_SHORT}")
+    return name.strip(), level
+
+
+def _levels_table(rows: Iterable[dict[str, Data]]) -> Table:
+    made = list(rows)
+    titles = tuple(Column(key.replace("_", " ").capitalize(), isinstance(value, int)) for key, value in made[0].items())
+    texts = (tuple("" if value is None else str(value) for value in row.values()) for row in made)
+    return Table("features", titles, tuple(map(Row, texts, made)))
+
+
+def _mapping(release: str | None) -> Table:
+    """Return the levels that a release has. Raises OptionsError."""
+    metadata, others = _release_levels(release)
+    levels = {METADATA_VERSION: metadata, **others}
+    return _levels_table(
+        {"feature": name, "level": level, "release": level_name(name, level) or None} for name, level in levels.items()
+    )
+
+
+def _dependencies(texts: Iterable[str]) -> Table:
+    """Return what levels need of other features. Raises OptionsError."""
+    rows: list[dict[str, Data]] = []
+    for name, level in map(_name_and_level, texts):
+        known = feature_levels().get(name, {}).get(level)
+        if name not in (METADATA_VERSION, *NAMES):
+            raise OptionsError(f"kac knows no feature '{name[:80]}'")
+        if (known is None and level != 0) or (name == METADATA_VERSION and level < _LOWEST):
+            raise OptionsError(f"{name} has no level {level} that kac knows")
+        needs = known.needs.items() if known is not None else ()
+        of: dict[str, Data] = {"feature": name, "level": level}
+        rows += [
+            {**of, "needs": need, "least": least, "release": level_name(need, least) or None} for need, least in needs
+        ]
+        rows += [{**of, "needs": None, "least": None, "release": None}] if not needs else []
+    return _levels_table(rows)
 
 
 NOUN = Noun(
@@ -83,17 +208,14 @@ NOUN = Noun(
     "show features and their levels, upgrade and downgrade them",
     {},
     _options,
-    _statements,
+    _meaning,
     _EXAMPLES,
     words={
-        DESCRIBE: "what is finalized, and what a node supports",
+        DESCRIBE: "what is finalized, and what nodes support",
         UPGRADE: "finalize higher levels",
         DOWNGRADE: "finalize lower levels",
         DISABLE: "finalize level 0",
         MAPPING: "the levels that a release has",
         DEPENDENCIES: "what a level needs of other features",
     },
-    carried=_carried,
-    offline=_offline,
-    kafka=True,
 )

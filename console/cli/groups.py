@@ -1,154 +1,346 @@
-"""`kac groups`, `share-groups` and `streams-groups`: their own options, and those of Kafka's tools for groups."""
+"""`kac groups`, `share-groups` and `streams-groups`, with the usual options of Kafka's tools for groups."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from console.cli.kafka_tools.consumer_groups import (
-    ALTER,
-    DELETE,
-    DELETE_OFFSETS,
-    DESCRIBE,
-    LIST,
-    RESET,
-    check,
-    check_kafka_filters,
-    chosen_states,
-    chosen_types,
-)
-from console.cli.kafka_tools.group_tools import CONSUMERS, SHARE, STREAMS, GroupTool
-from console.cli.noun import KAFKA, Carry, Noun, OptionsError, Statements, add_config_options, alteration, need
+from console.cli import noun as nouns
+from console.cli.noun import Answers, Carry, Change, Found, Noun, OptionsError, Statements
 from console.language.quoting import quote, quote_pattern
-from console.model.numbers import LONG_MAX, LONG_MIN, option, whole_number
+from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, whole_number
 
-_LONG = option(whole_number, LONG_MIN, LONG_MAX)
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.model.cluster import Group
+    from console.plan.edits import Edit
+    from console.session.snapshot_reader import Client
 
-# -- options that the three have ---------------------------------------------------------------------------------------
+LIST, DESCRIBE, ALTER = "list", "describe", "alter"
+DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
 
 
-def _add_choice(parser: argparse.ArgumentParser, tool: GroupTool, every: str, verbose: str) -> None:
-    """Add which groups, and what of them is shown. every, verbose: what --all-groups and --verbose are about."""
+class Kind(NamedTuple):
+    """The groups of a noun."""
+
+    name: str
+    knows: Callable[[Group], bool]
+    """Whether a group is one of them."""
+    topic: str = "topic"
+    """The option for a topic that they read."""
+
+
+CONSUMERS = Kind(
+    "consumer",
+    lambda group: group.type == "consumer" or (group.type == "classic" and group.protocol in ("", "consumer")),
+)
+"""Groups of consumers, and those that only hold offsets."""
+SHARE = Kind("share", lambda group: group.type == "share")
+STREAMS = Kind("streams", lambda group: group.type == "streams", topic="input-topic")
+
+STATES = (
+    "Assigning",
+    "CompletingRebalance",
+    "Dead",
+    "Empty",
+    "NotReady",
+    "PreparingRebalance",
+    "Reconciling",
+    "Stable",
+)
+TYPES = ("classic", "consumer", "share", "streams")
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--group", metavar="NAME", action="append", default=[], help="its name; may be repeated")
-    add("--all-groups", action="store_true", help=f"every {every}")
+    add("--all-groups", action="store_true", help=f"every {kind.name} group")
     add("--state", metavar="STATE", nargs="?", const="", help="with --list: only in this state; with --describe: it")
-    if tool is CONSUMERS:
-        add(
-            "--type", metavar="TYPE", nargs="?", const="", help="with --list: only of this type, as classic or consumer"
-        )
-    add("--members", action="store_true", help="with --describe: the members")
-    add("--offsets", action="store_true", help="with --describe: the offsets, which is what is shown without it")
-    add("--verbose", action="store_true", help=f"with --describe and --output kafka: {verbose} too")
+    if kind is CONSUMERS:
+        add("--type", metavar="TYPE", nargs="?", const="", help=f"with --list: only of this type: {', '.join(TYPES)}")
+    add("--members", action="store_true", help="with --describe: only the members")
+    add("--offsets", action="store_true", help="with --describe: only the offsets")
+    if kind is CONSUMERS:
+        nouns.add_config_options(parser, "configs")
+    _add_offsets(parser, kind)
 
 
-def _add_offsets(parser: argparse.ArgumentParser, tool: GroupTool) -> None:
-    """Add which offsets are reset or deleted, and what they become: kafka-share-groups knows three ways of eight."""
+def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
+    """Add which offsets are reset or deleted, and what they become: share groups know three ways of eight."""
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
-    topic = "an input topic" if tool is STREAMS else "a topic"
-    names = {"dest": "topic", "metavar": "NAME[:P,P]", "action": "append", "default": []}
-    add(f"--{tool.topic}", **names, help=f"{topic}, or some of its partitions")  # type: ignore[arg-type]
-    every = "all partitions with an offset of the group"
-    add(f"--all-{tool.topic}s", dest="all_topics", action="store_true", help=every)
-    if tool is not SHARE:
-        add("--from-file", metavar="FILE", help="offsets as --export writes them: topic,partition,offset")
+    topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"
+    add(f"--{kind.topic}", metavar="NAME[:P,P]", action="append", default=[], help=topic)
+    add(f"--all-{kind.topic}s", action="store_true", help="all partitions with an offset of the group")
     add("--to-earliest", action="store_true", help="to the first record")
     add("--to-latest", action="store_true", help="to the end")
-    if tool is not SHARE:
-        without = "; to the end where it has no offset" if tool is CONSUMERS else ""
-        add("--to-current", action="store_true", help=f"to where the group is{without}")
-        add("--to-offset", metavar="N", type=_LONG, help="to this offset")
-        add("--shift-by", metavar="N", type=_LONG, help="so many records on, or back with a minus")
     add("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", help="to the first record of that time or later, UTC")
-    if tool is not SHARE:
+    if kind is not SHARE:
+        add("--to-current", action="store_true", help="to where the group is; to the end where it has no offset")
+        add("--to-offset", metavar="N", type=option(natural_number), help="to this offset")
+        shift = option(whole_number, LONG_MIN, LONG_MAX)
+        add("--shift-by", metavar="N", type=shift, help="so many records on, or back with a minus")
         add("--by-duration", metavar="PnDTnHnMnS", help="to the first record that is not older, as PT1H30M")
-    alone = "; so it is without --execute" if tool is CONSUMERS else ""
-    add("--dry-run", action="store_true", help=f"show the new offsets{alone}")
-    add("--execute", action="store_true", help="reset them")
-    if tool is not SHARE:
+        add("--from-file", metavar="FILE", help="offsets as --export writes them: topic,partition,offset")
         add("--export", action="store_true", help="print the new offsets as CSV, which --from-file takes")
-    add("--timeout", metavar="MS", help=argparse.SUPPRESS)  # kac has limits of its own
-    if tool is SHARE:
-        nothing = {"to_current": False, "to_offset": None, "shift_by": None, "by_duration": None}
-        parser.set_defaults(**nothing, from_file=None, export=False)
+    add("--dry-run", action="store_true", help="show what would change; so it is without --execute")
+    add("--execute", action="store_true", help="reset them")
 
 
-# -- groups of consumers -----------------------------------------------------------------------------------------------
+_ELSEWHERE = {
+    "--verbose": "--describe --output json has the epochs and assignments",
+    "--timeout": "kac has limits of its own, so leave it out",
+}
+"""Options of Kafka's tools for groups that have no use here."""
+
+# -- what they mean ----------------------------------------------------------------------------------------------------
+
+
+def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> Statements | Carry:
+    match action:
+        case "list":
+            return _listed(kind, given)
+        case "describe":
+            return _described(kind, given)
+        case "alter":
+            if len(given.group) != 1:
+                raise OptionsError("--alter needs one --group")
+            return nouns.alteration(f"group {quote(given.group[0])}", given)
+        case "reset-offsets":
+            return _reset(kind, given)
+    if action == DELETE_OFFSETS or (kind is CONSUMERS and given.topic):
+        clauses = _clauses(kind, given)
+        if not (given.group and clauses):
+            raise OptionsError(f"--{action} needs --group and --{kind.topic}")
+        names = tuple(given.group)
+        return _of_each(kind, names, lambda name: [f"delete group {quote(name)}{clause}" for clause in clauses])
+    return _of_each(kind, _names(given, action), lambda name: [f"delete group {quote(name)}"])
+
+
+def _names(given: argparse.Namespace, action: str) -> tuple[str, ...]:
+    """Return the groups that are named, none for all. Raises OptionsError unless it is either."""
+    if bool(given.group) == given.all_groups:
+        raise OptionsError(f"--{action} needs --group NAME or --all-groups")
+    return tuple(dict.fromkeys(given.group))
+
+
+def _listed(kind: Kind, given: argparse.Namespace) -> Statements:
+    states = _filters("state", STATES, given.state)
+    types = _filters("type", TYPES, given.type) if kind is CONSUMERS else [f" type={kind.name}"]
+    return tuple(f"list groups{state}{type_}" for state in states for type_ in types)
+
+
+def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
+    """Return the filters of a list for a text as ``Empty,Stable``, one that lets all pass where there is none. Raises
+    OptionsError.
+    """
+    spelled = {each.lower(): each for each in known}
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    for word in words:
+        if word.lower() not in spelled:
+            raise OptionsError(f"there is no {name} '{word[:80]}': {', '.join(known)}")
+    return [f" {name}={quote_pattern(spelled[word.lower()])}" for word in words] or [""]
+
+
+def _described(kind: Kind, given: argparse.Namespace) -> Statements | Carry:
+    names = _names(given, DESCRIBE)
+    chosen = {"members": given.members, "partitions": given.offsets, "": given.state is not None}
+    if given.state:
+        raise OptionsError("--state takes no value with --describe")
+    parts = frozenset(part for part, is_chosen in chosen.items() if is_chosen) or None
+    if names and parts is None:
+        return tuple(f"describe group {quote(name)}" for name in names)
+
+    async def carry(client: Client, context: Context) -> Answers | Found:
+        from console.language.grammar import parse
+
+        found = names or await _known(client, context, kind)
+        if not found:
+            return _none(kind)
+        return Answers(parse("\n".join(f"describe group {quote(name)}" for name in found)), parts)
+
+    return carry
+
+
+def _of_each(
+    kind: Kind,
+    names: tuple[str, ...],
+    texts: Callable[[str], Iterable[str]],
+    *,
+    to: Literal["apply", "show"] = "apply",
+    lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None,
+) -> Statements | Carry:
+    """Return the change of groups.
+
+    Args:
+        names: of the groups; none for all of the kind. Those of share and streams groups are looked up first,
+            and one of another kind is refused.
+        texts: the name of a group -> its statements.
+        to, lines: as in `Change`.
+    """
+    if names and kind is CONSUMERS and to == "apply":
+        return tuple(text for name in names for text in texts(name))
+
+    async def carry(client: Client, context: Context) -> Change | Found:
+        found = names if names and kind is CONSUMERS else await _known(client, context, kind, names)
+        if not found:
+            return _none(kind)
+        return Change(tuple(text for name in found for text in texts(name)), to, lines)
+
+    return carry
+
+
+def _none(kind: Kind) -> Found:
+    from console.answers.results import Table
+
+    return Found([Table("groups", (), (), empty=f"no {kind.name} groups")])
+
+
+async def _known(client: Client, context: Context, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return these names; without any those of all groups of a kind, sorted.
+
+    Raises:
+        OptionsError: a group is of another kind.
+        CommandError: not all groups could be listed.
+    """
+    from console.admin.groups import list_groups
+    from console.language.errors import CommandError
+    from console.present.failures import failure_text
+    from console.session.snapshot_reader import SnapshotReader
+
+    listing = await client.run(list_groups)
+    for name in names:
+        if (group := listing.groups.get(name)) is not None and not kind.knows(group):
+            raise OptionsError(f"group '{name}' is no {kind.name} group: its type is {group.type}")
+    failures = listing.failures
+    if not listing.groups and not failures:
+        failures = await SnapshotReader(client, context).why_no_groups()
+    if failures and not names:
+        who, failure = next(iter(failures.items()))
+        why = f"{who or 'groups'}: {failure_text(failure)}"
+        raise CommandError(f"not all groups are known, so nothing was done: {why}", "name them with --group")
+    return names or tuple(sorted(group.name for group in listing.groups.values() if kind.knows(group)))
+
+
+# -- offsets -----------------------------------------------------------------------------------------------------------
+
+
+def _reset(kind: Kind, given: argparse.Namespace) -> Statements | Carry:
+    names = _names(given, RESET)
+    places = [(name, getattr(given, name, None)) for name in _PLACES]
+    targets = [(name, value) for name, value in places if value not in (None, False)]
+    if len(targets) != 1:
+        ways = ", ".join(_flag(name) for name, _ in places if hasattr(given, name))
+        raise OptionsError(f"--reset-offsets needs one of {ways}")
+    ((target, value),) = targets
+    clauses, every = _clauses(kind, given), getattr(given, f"all_{kind.topic}s".replace("-", "_"))
+    if (bool(clauses) + every > 1) or not (clauses or every or target == "from_file"):
+        raise OptionsError(f"--reset-offsets needs --{kind.topic} or --all-{kind.topic}s")
+    if target == "from_file" and len(names) != 1:
+        _check_file(value)
+    dry, export = given.dry_run, bool(getattr(given, "export", False))
+    if given.execute and (dry or export):
+        raise OptionsError("--execute changes offsets, --dry-run and --export only show them: give one of them")
+    place = _PLACES[target](value)
+    word = "share " if kind is SHARE else ""
+    return _of_each(
+        kind,
+        names,
+        lambda name: [f"reset {word}group {quote(name)}{clause} to {place}" for clause in clauses or [""]],
+        to="apply" if given.execute else "show",
+        lines=partial(_exported, with_group=len(names) != 1) if export else None,
+    )
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
+    """Return ``T`` and ``T:0,1`` as the language has them. Raises OptionsError."""
+    found: list[str] = []
+    for text in getattr(given, kind.topic.replace("-", "_")):
+        topic, colon, numbers = text.partition(":")
+        if not topic or (colon and not numbers):
+            raise OptionsError(f"'{text[:80]}' is no topic with partitions, as orders or orders:0,1")
+        of = [f" partition {quote(number)}" for number in numbers.split(",")] if colon else [""]
+        found += [f" topic {quote(topic)}{part}" for part in of]
+    return found
+
+
+def _check_file(path: str) -> None:
+    """Raise OptionsError for a file without a column of groups, which several groups would take for theirs."""
+    from console.language.offset_files import read_text
+
+    if read_text(path).partition("\n")[0].count(",") == 2:
+        raise OptionsError("several groups need a file with them: group,topic,partition,offset")
+
+
+def _exported(edits: Sequence[Edit], *, with_group: bool) -> list[str]:
+    from console.language.offset_files import offset_lines
+    from console.plan.edits import CommitOffset
+
+    return offset_lines((edit for edit in edits if isinstance(edit, CommitOffset)), with_group=with_group)
+
+
+def _at(text: str) -> str:
+    """Return a time of --to-datetime as the language has it; without a zone it is UTC. Raises OptionsError."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return _time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise OptionsError(f"--to-datetime is YYYY-MM-DDThh:mm:ss.sss, not '{text[:80]}'") from None
+
+
+_DURATION = re.compile(
+    r"P(?:(\d{1,6})D)?(T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
+)
+
+
+def _ago(text: str) -> str:
+    """Return the time before a duration, ``P1DT2H30M``, as the language has it. Raises OptionsError."""
+    found = _DURATION.fullmatch(text)
+    days, with_time, *times = found.groups() if found is not None else ("", "", "", "", "")
+    if not (days or any(times)) or with_time in ("T", "t"):
+        raise OptionsError(f"--by-duration is PnDTnHnMnS, as PT1H30M, not '{text[:80]}'")
+    hours, minutes, seconds = (float(each or 0) for each in times)
+    return _time(datetime.now(UTC) - timedelta(int(days or 0), seconds, 0, 0, minutes, hours))
+
+
+def _time(at: datetime) -> str:
+    return f"time {at.astimezone(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}"
+
+
+_PLACES: Mapping[str, Callable[[Any], str]] = {
+    "to_earliest": lambda _: "earliest",
+    "to_latest": lambda _: "latest",
+    "to_current": lambda _: "current",
+    "to_offset": lambda offset: f"offset {offset}",
+    "shift_by": lambda steps: f"by {steps:+}",
+    "to_datetime": _at,
+    "by_duration": _ago,
+    "from_file": lambda path: f"file {quote(path)}",
+}
+"""An option that says where offsets go, by its name in the namespace -> the place in the words of the language."""
+
+
+# -- the nouns ---------------------------------------------------------------------------------------------------------
 
 _EXAMPLES = """\
 examples:
   kac groups -b broker1:9092 --list --state Stable
   kac groups -c prod --describe --group billing
+  kac groups -c prod --describe --all-groups --members --output json
   kac groups -c prod --alter --group billing --add-config consumer.session.timeout.ms=50s
   kac groups -c prod --reset-offsets --group billing --topic orders:0,1 --to-datetime 2026-01-31T08:00:00.000
   kac groups -c prod --reset-offsets --group billing --all-topics --shift-by -100 --execute
   kac groups -c prod --delete --group billing --yes
-  kac groups -b broker1:9092 --describe --all-groups --members --verbose --output kafka    # kafka-consumer-groups' form
 """
-
-
-def _options(parser: argparse.ArgumentParser) -> None:
-    _add_choice(parser, CONSUMERS, "group of consumers", "epochs and assignments")
-    add_config_options(parser, "configs")
-    _add_offsets(parser, CONSUMERS)
-
-
-def _statements(given: argparse.Namespace, action: str) -> Statements:
-    check(given, action)
-    if action == LIST:
-        filters = [f" state={quote_pattern(state)}" for state in chosen_states(given, CONSUMERS)] or [""]
-        types = [f" type={quote_pattern(type_.lower())}" for type_ in chosen_types(given)] or [""]
-        return tuple(f"list groups{state}{type_}" for state in filters for type_ in types)
-    if action == DESCRIBE:
-        return tuple(f"describe group {quote(name)}" for name in given.group)
-    if action == ALTER and len(given.group) > 1:
-        raise OptionsError("--alter is of one --group")
-    return alteration(f"group {need(given.group[0] if given.group else None, '--group', action)}", given)
-
-
-def _carried(given: argparse.Namespace, action: str) -> Carry | None:
-    """Return the function that carries out an action for which the language has no statement, or another output."""
-    if action == ALTER or (action in (LIST, DESCRIBE) and given.output != KAFKA and not given.all_groups):
-        return None
-    if action == DELETE and given.topic and given.output != KAFKA:
-        action = DELETE_OFFSETS
-    check(given, action)
-    if action == LIST:
-        check_kafka_filters(given)
-    if action == RESET:
-        from console.cli.kafka_tools.reset_command import reset
-
-        return reset
-    if action in (DELETE, DELETE_OFFSETS):
-        from console.cli.kafka_tools.group_deletion import delete_groups, delete_offsets
-
-        return delete_groups if action == DELETE else delete_offsets
-    from console.cli.kafka_tools import group_command
-
-    return {LIST: group_command.list_, DESCRIBE: group_command.describe}[action]
-
-
-NOUN = Noun(
-    "groups",
-    "list, describe and configure groups, reset and delete their offsets",
-    {
-        LIST: "the groups with their states",
-        DESCRIBE: "a group's members and how far it is behind",
-        ALTER: "set or remove configs",
-        RESET: "show other offsets for a group without members, or set them with --execute",
-        DELETE: "delete groups without members; with --topic only offsets",
-        DELETE_OFFSETS: "delete a group's offsets of a topic",
-    },
-    _options,
-    _statements,
-    _EXAMPLES,
-    destructive=(DELETE, DELETE_OFFSETS),
-    carried=_carried,
-    kafka=True,
-)
-
-
-# -- share groups, groups of Kafka Streams' own protocol --------------------------------------------------------------
 
 _SHARE_EXAMPLES = """\
 examples:
@@ -156,7 +348,6 @@ examples:
   kac share-groups -c prod --describe --group refund-workers
   kac share-groups -c prod --reset-offsets --group refund-workers --topic refunds --to-earliest --execute
   kac share-groups -c prod --delete-offsets --group refund-workers --topic refunds --yes
-  kac share-groups -b broker1:9092 --describe --all-groups --members --output kafka    # kafka-share-groups' form
 """
 
 _STREAMS_EXAMPLES = """\
@@ -165,80 +356,51 @@ examples:
   kac streams-groups -c prod --describe --group fraud-scores --output json
   kac streams-groups -c prod --reset-offsets --group fraud-scores --input-topic payments --to-earliest --execute
   kac streams-groups -c prod --delete --group fraud-scores --yes
-  kac streams-groups -b broker1:9092 --describe --all-groups --members --output kafka    # kafka-streams-groups' form
 """
 
 
-def _newer_options(tool: GroupTool, verbose: str, parser: argparse.ArgumentParser) -> None:
-    _add_choice(parser, tool, f"{tool.kind} group", verbose)
-    _add_offsets(parser, tool)
-
-
-def _newer_statements(tool: GroupTool, given: argparse.Namespace, action: str) -> Statements:
-    from console.cli.kafka_tools import newer_group_options
-
-    newer_group_options.check(given, action, tool)
-    if action == LIST:
-        states = [f" state={quote_pattern(state)}" for state in chosen_states(given, tool)] or [""]
-        return tuple(f"list groups{state} type={tool.kind}" for state in states)
-    return tuple(f"describe group {quote(name)}" for name in given.group)
-
-
-def _newer_carried(tool: GroupTool, given: argparse.Namespace, action: str) -> Carry | None:
-    """Return the function that carries out an action for which the language has no statement, or another output."""
-    from console.cli.kafka_tools import newer_group_options
-
-    if action in (LIST, DESCRIBE) and given.output != KAFKA and not given.all_groups:
-        return None
-    newer_group_options.check(given, action, tool)
-    if action == RESET:
-        from console.cli.kafka_tools.reset_command import reset
-
-        return partial(reset, tool=tool)
-    if action == DELETE or (action == DELETE_OFFSETS and tool is STREAMS):
-        from console.cli.kafka_tools.group_deletion import delete_groups, delete_offsets
-
-        return partial(delete_groups if action == DELETE else delete_offsets, tool=tool)
-    from console.cli.kafka_tools import newer_group_command
-
-    if action == DELETE_OFFSETS:
-        return newer_group_command.delete_share_offsets
-    return partial(newer_group_command.list_ if action == LIST else newer_group_command.describe, tool=tool)
-
-
-def _newer_noun(tool: GroupTool, described: str, deleted: str, verbose: str, examples: str) -> Noun:
-    """Return the noun of a tool. described, deleted: what --describe shows, and --delete does, for its help."""
-    offsets = "start offsets" if tool is SHARE else "offsets"
+def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> Noun:
+    """Return the noun of a kind. described, deleted: what --describe shows, and --delete does, for its help."""
+    offsets = "start offsets" if kind is SHARE else "offsets"
+    configs = {ALTER: "set or remove configs"} if kind is CONSUMERS else {}
+    what = "groups" if kind is CONSUMERS else f"{kind.name} groups"
     return Noun(
-        f"{tool.kind}-groups",
-        f"list and describe {tool.kind} groups, reset and delete their offsets",
+        name,
+        f"list, describe and {'configure' if configs else 'delete'} {what}, reset and delete their offsets",
         {
-            LIST: f"the {tool.kind} groups with their states",
+            LIST: f"the {what} with their states",
             DESCRIBE: described,
+            **configs,
             RESET: f"show other {offsets} for a group without members, or set them with --execute",
             DELETE: deleted,
-            DELETE_OFFSETS: f"delete a group's offsets of {'an input' if tool is STREAMS else 'a'} topic",
+            DELETE_OFFSETS: f"delete a group's offsets of {'an input' if kind is STREAMS else 'a'} topic",
         },
-        partial(_newer_options, tool, verbose),
-        partial(_newer_statements, tool),
+        partial(_options, kind),
+        partial(_meaning, kind),
         examples,
         destructive=(DELETE, DELETE_OFFSETS),
-        carried=partial(_newer_carried, tool),
-        kafka=True,
+        elsewhere=_ELSEWHERE,
     )
 
 
-SHARE_GROUPS = _newer_noun(
+NOUN = _noun(
+    CONSUMERS,
+    "groups",
+    "a group's members and how far it is behind",
+    "delete groups without members; with --topic only offsets",
+    _EXAMPLES,
+)
+SHARE_GROUPS = _noun(
     SHARE,
+    "share-groups",
     "a group's members and how far it is behind",
     "delete groups without members",
-    "epochs",
     _SHARE_EXAMPLES,
 )
-STREAMS_GROUPS = _newer_noun(
+STREAMS_GROUPS = _noun(
     STREAMS,
+    "streams-groups",
     "a group's members, tasks and topology, and how far it is behind",
     "delete groups without members; internal topics and stores stay",
-    "epochs and targets",
     _STREAMS_EXAMPLES,
 )

@@ -31,7 +31,7 @@ class Job(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-_SPARK = ("master", "max_bad_ratio", "keep", "prometheus")
+_SPARK = ("master", "conf", "max_bad_ratio", "keep", "prometheus")
 JOBS = {
     "collect": Job(
         "console.cli.lake",
@@ -66,7 +66,7 @@ JOBS = {
         "console.cli.lake_update",
         "run_lake_demo",
         "make a lake with a day of three clusters, to try it all on",
-        ("master",),
+        ("master", "conf"),
     ),
 }
 
@@ -88,6 +88,8 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     every = "collect, run: poll clusters so often, until Ctrl-C: 5min"
     add("--every", metavar="TIME", default=hidden, help=every)
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
+    conf = "update, run, demo: a setting of Spark, as spark.ui.enabled=true; may be given several times"
+    add("--conf", type=_conf, action="append", metavar="NAME=VALUE", default=hidden, help=conf)
     keep = "update, run: keep what no history is made of for so long: 90d (default: for ever)"
     add("--keep", metavar="TIME", default=hidden, help=keep)
     add("--since", metavar="TIME", default=hidden, help="report: from then: 2h and 7d (ago), 2026-11-20T14:05")
@@ -136,6 +138,15 @@ def _given(options: argparse.Namespace) -> list[str]:
 
 
 _ratio = option(decimal_number, 0, 1)
+
+
+def _conf(text: str) -> tuple[str, str]:
+    from console.collecting.operator_settings import setting_of
+
+    try:
+        return setting_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 # The location of the lake that `kac lake` works on.

@@ -8,13 +8,13 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.cli.lake import contexts_of, lake_of_options, names_of, open_lake, seconds_between, write_metrics
 from console.cli.opening import DONE, FAILED, USAGE, open_log_file
@@ -47,14 +47,31 @@ def run_update(options: argparse.Namespace) -> int:
         return plan
     open_log_file()
     with shown() as progress:
-        report = _guarded("update", lambda: update_once(plan, getattr(options, "master", None), progress))
+        report = _guarded("update", lambda: update_once(plan, on_spark(options), progress))
     if report is None:
         return FAILED
     put(report_text(options, report))
     return DONE
 
 
-def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
+class OnSpark(NamedTuple):
+    """Where and how Spark runs, as the operator says it.
+
+    Attributes:
+        master: URL of a cluster, or ``local[…]``; None: on all processors of this machine.
+        conf: values of Spark's settings, by name.
+    """
+
+    master: str | None
+    conf: Mapping[str, str]
+
+
+def on_spark(options: argparse.Namespace) -> OnSpark:
+    """Return what ``--master`` and ``--conf`` say."""
+    return OnSpark(getattr(options, "master", None), dict(getattr(options, "conf", ())))
+
+
+def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
     """Update a lake, and return the report. Spark is not started where nothing is new."""
     from console.lake.runs import news, nothing_done, settings_of
 
@@ -65,10 +82,10 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     from console.lake.app import update
 
     # One that reads logs and makes gold has loaded what any other needs.
-    return update(plan, _session(plan, master, progress, is_whole=len(wanted) > 1), progress.step)
+    return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1), progress.step)
 
 
-def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool = False) -> Session:
+def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = False) -> Session:
     """Return the function that starts Spark for a plan.
 
     Args:
@@ -81,9 +98,10 @@ def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool 
     return partial(
         lake_session,
         os.environ,
-        master=master,
+        master=where.master,
+        conf=where.conf,
         groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
-        settings=plan.lake.files.spark_settings(is_local=is_local(master)),
+        settings=plan.lake.files.spark_settings(is_local=is_local(where.master)),
         is_whole=is_whole,
         say=progress.say,
     )
@@ -118,7 +136,7 @@ def run_on(options: argparse.Namespace) -> int:
         from console.lake.app import run
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
-            session = _session(plan, getattr(options, "master", None), progress)
+            session = _session(plan, on_spark(options), progress)
             return run(plan, session, told, stop, lambda: write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):
@@ -308,7 +326,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
         except OSError as error:
             complain(f"the demo can't be written to {where}: {error.strerror or error}")
             return FAILED
-        report = _guarded("demo", lambda: update_once(plan, getattr(options, "master", None), progress))
+        report = _guarded("demo", lambda: update_once(plan, on_spark(options), progress))
     if report is None:
         return FAILED
     put(_how_to_go_on(made))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from console.answers.data_forms import FORMS
 from console.language.quoting import quote, quote_beside_equals
@@ -13,116 +13,75 @@ if TYPE_CHECKING:
     from console.answers.results import Result
     from console.contexts import Context
     from console.language.statements import Statement
-    from console.model.changes import Outcome
-    from console.model.cluster import ClusterInfo
+    from console.plan.edits import Edit
     from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
 OWN_DEFAULTS = "own_defaults"
 """The namespace's name for what a noun's own options are where they are not given."""
-KAFKA = "kafka"
-"""The form of Kafka's own tool, line for line."""
-
-
-class Changed(NamedTuple):
-    """The result of a change: the exit code, whether any change was sent to the cluster, and the outcome of each
-    target that needed a change.
-    """
-
-    code: int
-    sent: bool = False
-    outcomes: tuple[Outcome, ...] = ()
 
 
 class Change(NamedTuple):
-    """What an action changes: the command reads what the statements need, stages, checks and applies them.
-
-    The report is printed, unless the form is Kafka's.
-
-    Attributes:
-        texts: statements of the command language, which become one plan.
-        ask: whether a plain yes is asked for first, unless --yes was given.
-        then: shows how it went, and returns the exit code; None where the report says all of it.
-        of: the cluster that the statements follow from; no other one is changed. None where nothing was read of it.
-    """
+    """Statements of the command language that become one plan: the command reads what they need, stages, checks and
+    applies them, and prints the report."""
 
     texts: Statements
-    ask: bool = False
-    then: Callable[[Changed], Awaitable[int]] | None = None
-    of: ClusterInfo | None = None
+    to: Literal["apply", "check", "show"] = "apply"
+    """Whether the plan is sent, checked by the brokers alone, or only shown."""
+    lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None
+    """Returns the lines that are printed of the edits in place of all else; None to stage them."""
 
 
 class Answers(NamedTuple):
-    """What an action prints in kac's own forms: the answers to queries of the command language. All are read at once.
+    """Queries of the command language, whose answers the command prints. All are read at once.
 
     The exit code is 0 if all are answered, 1 if something could not be read, 3 with --exit-code: something is denied.
     """
 
     queries: Sequence[Statement]
+    parts: frozenset[str] | None = None
+    """The tables of a description that are shown; None for all."""
 
 
-class Running(Protocol):
-    """A noun's command while it runs, as the functions of `Noun.carried` use it."""
+class Found(NamedTuple):
+    """Results that need no more reading. The exit code is 1 if something could not be read, else 0."""
 
-    given: argparse.Namespace
-
-    @property
-    def is_kafka(self) -> bool:
-        """Whether it stands in for Kafka's own tool."""
-
-    def show(self, results: Sequence[Result]) -> None:
-        """Print results in one of kac's own forms."""
-
-    def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
-        """Print lines of Kafka's form: results on standard output, remarks on standard error."""
-
-    def complain(self, text: str) -> None:
-        """Print a line on standard error."""
+    results: Sequence[Result]
 
 
-Carry = Callable[[Running, "Client", "Context"], Awaitable[int | Change | Answers]]
-"""Carries out an action: reads what it needs and returns the exit code, or what the command is still to do."""
+Carry = Callable[["Client", "Context"], Awaitable[Change | Answers | Found]]
+"""Reads what an action follows from, and returns what the command is still to do."""
 
 
 class OptionsError(Exception):
     """Options that don't go together, or a missing option; the text is for the operator."""
 
 
-def _nothing(_given: argparse.Namespace, _action: str) -> None:
-    return None
-
-
 class Noun(NamedTuple):
-    """A command on one type of entity, such as ``kac topics``.
-
-    Attributes:
-        actions: name of the action's option -> its help. The first is the default.
-        add_options: adds the options besides the actions and those that all nouns have.
-        statements: the options and the action -> statements of the command language. Raises OptionsError.
-        examples: the end of the help.
-        destructive: actions that can't be undone, and so ask first.
-        aliases: (another name of an action's option, the action).
-        words: name -> help of actions that are a word, not an option, as Kafka's tools with subcommands have them.
-        implied: name of an option in the namespace -> the action that it implies.
-        carried: the options and the action -> the function that carries it out, for an action whose statements follow
-            from what is read, or that prints as Kafka's tool does. None where `statements` has everything.
-        offline: the options and the action -> the lines of an action that needs no cluster, None for others.
-        kafka: whether it has the form of Kafka's own tools, ``--output kafka``.
-    """
+    """A command on one type of entity, such as ``kac topics``."""
 
     name: str
     help: str
     actions: Mapping[str, str]
+    """Name of the action's option -> its help. The first is the default."""
     add_options: Callable[[argparse.ArgumentParser], None]
-    statements: Callable[[argparse.Namespace, str], Statements]
+    """Adds the options besides the actions and those that all nouns have."""
+    meaning: Callable[[argparse.Namespace, str], Statements | Found | Carry]
+    """The options and the action -> statements of the command language; the results of an action that needs no
+    cluster; or what reads first that the statements follow from. Each option that it does not look at is refused.
+    Raises OptionsError."""
     examples: str
+    """The end of the help."""
     destructive: tuple[str, ...] = ()
+    """Actions that can't be undone, and so ask first."""
     aliases: tuple[tuple[str, str], ...] = ()
+    """Another name of an action's option, and the action."""
     words: Mapping[str, str] = {}
+    """Name -> help of actions that are a word, not an option, as Kafka's tools with subcommands have them."""
     implied: Mapping[str, str] = {}
-    carried: Callable[[argparse.Namespace, str], Carry | None] = _nothing
-    offline: Callable[[argparse.Namespace, str], tuple[str, ...] | None] = _nothing
-    kafka: bool = False
+    """Name of an option in the namespace -> the action that it implies."""
+    elsewhere: Mapping[str, str] = {}
+    """An option of Kafka's tool that does nothing here -> what does it."""
 
     def action_of(self, given: argparse.Namespace) -> str:
         """Return the action that the options name, or the default one. Raises OptionsError for two actions at once."""
@@ -132,6 +91,10 @@ class Noun(NamedTuple):
         if len(said) > 1:
             raise OptionsError(f"{said[0]} and {said[1]} are two commands")
         return said[0] if said else next(iter((*self.actions, *self.words)))
+
+    def spelled(self, action: str) -> str:
+        """Return an action as the command line has it."""
+        return action if action in self.words else f"--{action}"
 
 
 class Asked:
@@ -237,8 +200,19 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     noun.add_options(parser)
     own = {each.dest: parser.get_default(each.dest) for each in parser._actions if each not in others}
     parser.set_defaults(**{OWN_DEFAULTS: own})
+    for flag, how in noun.elsewhere.items():
+        parser.add_argument(
+            flag, nargs="?", action=_Elsewhere, const=how, default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
     parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
     parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
     parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
-    forms = (*FORMS, KAFKA) if noun.kafka else FORMS
-    parser.add_argument("--output", choices=forms, default=FORMS[0], help="form of the results")
+    parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")
+
+
+class _Elsewhere(argparse.Action):
+    """Refuses an option, and says what does it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> NoReturn:
+        """End the process after the message."""
+        parser.error(f"there is no {self.option_strings[0]}: {self.const}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from console.cli.acls import ACLS
 from console.cli.noun import (
     Carry,
+    Found,
     Noun,
     OptionsError,
     Statements,
@@ -24,6 +26,10 @@ from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
 from console.model.numbers import natural_number, option
 
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
+
 _TOPIC_EXAMPLES = """\
 examples:
   kac topics -b broker1:9092 --list
@@ -33,7 +39,7 @@ examples:
   kac topics -c prod --delete --topic orders-old --yes
   kac topics -c prod --election-type preferred --all-topic-partitions
   kac topics -c prod --election-type unclean --topic orders --partition 3 --accept unclean-loss=orders/3
-  kac topics -c prod --offset-json-file offsets.json --output kafka
+  kac topics -c prod --offset-json-file offsets.json --accept records-deleted=orders
 """
 
 
@@ -58,7 +64,7 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exclude-internal", action="store_true", help="without Kafka's own topics")
     parser.add_argument("--under-replicated-partitions", action="store_true", help="only topics that have some")
     parser.add_argument("--unavailable-partitions", action="store_true", help="only topics that have some")
-    leaders = parser.add_argument_group("leaders and records, as kafka-leader-election and kafka-delete-records")
+    leaders = parser.add_argument_group("leaders and records")
     leaders.add_argument("--election-type", metavar="TYPE", help="elect leaders: preferred, or unclean")
     leaders.add_argument("--partition", metavar="N", type=option(natural_number), help="of --topic: elect its leader")
     leaders.add_argument("--all-topic-partitions", action="store_true", help="elect wherever it is needed")
@@ -66,7 +72,11 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
     leaders.add_argument("--offset-json-file", metavar="FILE", help="delete the records before these offsets")
 
 
-def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
+def _topic_meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+    if action in ("elect", "delete-records"):
+        from console.cli.partition_files import deletions, elections
+
+        return elections(given) if action == "elect" else deletions(given.offset_json_file)
     for text in given.topic:
         if action in ("list", "describe") or (action == "delete" and _is_pattern(text)):
             _refuse_regex(text)
@@ -100,21 +110,6 @@ def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> Stateme
     if not changes:
         raise OptionsError("--alter needs --partitions or --config")
     return tuple(changes)
-
-
-def _topic_carried(given: argparse.Namespace, action: str) -> Carry | None:
-    if action == "elect" or given.partition is not None or given.all_topic_partitions or given.path_to_json_file:
-        from console.cli.kafka_tools.topic_command import check_election, elect
-
-        if action != "elect" and given.action is not None:
-            raise OptionsError(f"--{action} does not elect leaders: leave it out")
-        check_election(given)
-        return elect
-    if action == "delete-records":
-        from console.cli.kafka_tools.topic_command import delete_records
-
-        return delete_records
-    return None
 
 
 def _is_pattern(name: str) -> bool:
@@ -174,12 +169,10 @@ TOPICS = Noun(
         "alter": "more partitions, or other configs",
     },
     _topic_options,
-    _topic_statements,
+    _topic_meaning,
     _TOPIC_EXAMPLES,
-    destructive=("delete",),
+    destructive=("delete", "delete-records"),
     implied={"election_type": "elect", "offset_json_file": "delete-records"},
-    carried=_topic_carried,
-    kafka=True,
 )
 
 
@@ -253,7 +246,7 @@ examples:
   kac brokers -c prod --describe --broker 2
   kac brokers -c prod --alter --broker-defaults --add-config log.retention.ms=7d --validate-only
   kac brokers -c prod unregister --id 4
-  kac brokers -c prod list-endpoints --output kafka
+  kac brokers -c prod cluster-id --output json
 """
 
 
@@ -262,44 +255,33 @@ def _broker_options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--broker", metavar="ID", help="its number")
     one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
     parser.add_argument("--id", "-i", metavar="ID", type=option(natural_number), help="of unregister: which broker")
-    parser.add_argument(
-        "--include-fenced-brokers", action="store_true", help="of list-endpoints: those that are down too"
-    )
     add_config_options(parser, "configs")
 
 
-def _broker_statements(given: argparse.Namespace, action: str) -> Statements:
-    if action == "list":
-        return ("list brokers",)
+def _broker_meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+    match action:
+        case "list" | "list-endpoints":
+            return ("list brokers",)
+        case "cluster-id":
+            return _cluster_id
+        case "unregister":
+            if given.id is None:
+                raise OptionsError("unregister needs --id")
+            return (f"unregister broker {given.id}",)
     if given.broker is None and not given.broker_defaults:
         raise OptionsError(f"--{action} needs --broker ID or --broker-defaults")
     entity = f"broker {DEFAULT_NAME if given.broker_defaults else quote(given.broker)}"
     return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
 
 
-def _broker_carried(given: argparse.Namespace, action: str) -> Carry | None:
-    if action != "unregister" and given.id is not None:
-        raise OptionsError("--id is of unregister")
-    if action != "list-endpoints" and given.include_fenced_brokers:
-        raise OptionsError("--include-fenced-brokers is of list-endpoints")
-    if action == "unregister" and given.id is None:
-        raise OptionsError("argument --id/-i is required")
-    if action not in _BROKER_WORDS:
-        return None
-    from console.cli.kafka_tools import cluster_command as commands
+async def _cluster_id(client: Client, context: Context) -> Found:
+    from console.answers.results import Detail
+    from console.session.snapshot_reader import SnapshotReader
 
-    return {
-        "cluster-id": commands.cluster_id,
-        "list-endpoints": commands.list_endpoints,
-        "unregister": commands.unregister,
-    }[action]
-
-
-_BROKER_WORDS = {
-    "unregister": "remove the registration of a broker that does not come back, of --id",
-    "cluster-id": "the cluster's id",
-    "list-endpoints": "the brokers with their addresses and racks",
-}
+    reader = SnapshotReader(client, context)
+    await reader.read_cluster()
+    found = reader.snapshot.cluster.cluster_id
+    return Found([Detail(f"cluster {found or '–'}", {"cluster_id": found})])
 
 
 BROKERS = Noun(
@@ -311,11 +293,15 @@ BROKERS = Noun(
         "alter": "set or remove configs",
     },
     _broker_options,
-    _broker_statements,
+    _broker_meaning,
     _BROKER_EXAMPLES,
-    words=_BROKER_WORDS,
-    carried=_broker_carried,
-    kafka=True,
+    destructive=("unregister",),
+    words={
+        "unregister": "remove the registration of a broker that does not come back, of --id",
+        "cluster-id": "the cluster's id",
+        "list-endpoints": "the brokers with their addresses and racks, as --list",
+    },
+    elsewhere={"--include-fenced-brokers": "brokers that are down are always listed, as fenced"},
 )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import FAILED, USAGE, add_theme, open_log_file, screen_settings
+from console.model.numbers import plural
 from console.present.text import clean
 from console.terminal import complain
 
@@ -36,6 +37,8 @@ def opened(file: Path) -> FlightReader | None:
         return None
     if reader.damage:
         complain(f"warning: {clean(str(file), 200)} is {clean(reader.damage, 200)}")
+    if reader.left_off:
+        complain(f"warning: {clean(str(file), 200)} lacks {plural(reader.left_off, 'answer')}, too large to be kept")
     if not len(reader):
         complain(f"{clean(str(file), 200)} has no answer: nothing was recorded yet")
         return None

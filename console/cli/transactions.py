@@ -1,34 +1,39 @@
-"""`kac transactions`: kafka-transactions' commands and options (TransactionsCommand, 4.3)."""
+"""`kac transactions`, with the commands and options of kafka-transactions."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from console.cli.noun import Carry, Noun, OptionsError, Statements
+from msgspec.structs import replace
+
+from console.cli.noun import Carry, Change, Found, Noun, OptionsError, Statements
+from console.language.quoting import quote
 from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, whole_number
+
+if TYPE_CHECKING:
+    from console.answers.results import Table
+    from console.contexts import Context
+    from console.model.failure import Failure
+    from console.model.snapshot import ReadFailure
+    from console.model.transactions import Place
+    from console.session.snapshot_reader import Client
 
 _EXAMPLES = """\
 examples:
   kac transactions -b broker1:9092 list --duration-filter 60000
   kac transactions -c prod describe --transactional-id payments-1
   kac transactions -c prod describe-producers --topic orders --partition 3
-  kac transactions -c prod find-hanging --broker-id 2 --output kafka
+  kac transactions -c prod find-hanging --broker-id 2 --output json
   kac transactions -c prod abort --topic orders --partition 3 --start-offset 4711 --accept transaction-aborted=orders/3
 """
 
 LIST, DESCRIBE, PRODUCERS, HANGING, ABORT = "list", "describe", "describe-producers", "find-hanging", "abort"
 _LONG = option(whole_number, LONG_MIN, LONG_MAX)
 _NATURAL = option(natural_number)
-
-_BELONGING = {
-    LIST: ("duration_filter", "transactional_id_pattern"),
-    DESCRIBE: ("transactional_id",),
-    PRODUCERS: ("topic", "partition", "broker_id"),
-    HANGING: ("topic", "partition", "broker_id", "max_transaction_timeout"),
-    ABORT: ("topic", "partition", "start_offset", "producer_id", "producer_epoch", "coordinator_epoch"),
-}
-"""Command -> its options, by their names in the namespace."""
-_NEEDED = {DESCRIBE: ("transactional_id",), PRODUCERS: ("topic", "partition"), ABORT: ("topic", "partition")}
+_VISIBLE = "none that this principal may DESCRIBE: brokers leave out others"
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -39,70 +44,137 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--duration-filter", metavar="MS", type=_LONG, help="of list: only those that have run longer")
     add("--transactional-id-pattern", metavar="RE", help="of list: only ids that match, as RE2 has it")
     add("--broker-id", metavar="ID", type=_NATURAL, help="of describe-producers and find-hanging: a replica's broker")
-    add(
-        "--max-transaction-timeout",
-        metavar="MINUTES",
-        type=_NATURAL,
-        help="of find-hanging: how long a transaction may take; without it 15",
-    )
     add("--start-offset", metavar="N", type=_NATURAL, help="of abort: where the transaction begins")
     add("--producer-id", metavar="N", type=_NATURAL, help="of abort: whose it is, in place of --start-offset")
-    add("--producer-epoch", metavar="N", type=_NATURAL, help="with --producer-id: refused where it is another")
-    add("--coordinator-epoch", metavar="N", type=_LONG, help="with --producer-id: refused where it is another")
 
 
-def check(given: argparse.Namespace, action: str) -> None:
-    """Raise OptionsError for what kafka-transactions refuses, in its words."""
-    mine = _BELONGING[action]
-    for names in _BELONGING.values():
-        for name in names:
-            if name not in mine and getattr(given, name) is not None:
-                raise OptionsError(f"unrecognized arguments: '{_flag(name)}'")
-    for name in _NEEDED.get(action, ()):
-        if getattr(given, name) is None:
-            raise OptionsError(f"argument {_flag(name)} is required")
-    if action == HANGING:
-        if given.topic is None and given.broker_id is None:
-            raise OptionsError(
-                "The `find-hanging` command requires either --topic or --broker-id to limit the scope of the search"
-            )
-        if given.partition is not None and given.topic is None:
-            raise OptionsError("The --partition argument requires --topic to be provided")
-    if action == ABORT:
-        _check_abort(given)
+_EPOCHS = "abort --producer-id sends the epochs that the leader knows, and only where the transaction hangs"
+_ELSEWHERE = {
+    "--producer-epoch": _EPOCHS,
+    "--coordinator-epoch": _EPOCHS,
+    "--max-transaction-timeout": "find-hanging goes by the brokers' own transaction.max.timeout.ms",
+}
 
 
-def _check_abort(given: argparse.Namespace) -> None:
-    if given.start_offset is None and given.producer_id is None:
-        raise OptionsError(
-            "The transaction to abort must be identified either with --start-offset (for brokers on 3.0 or above) or "
-            "with --producer-id, --producer-epoch, and --coordinator-epoch (for older brokers)"
-        )
+def _meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+    match action:
+        case "list":
+            return _list(-1 if given.duration_filter is None else given.duration_filter, given.transactional_id_pattern)
+        case "describe":
+            if given.transactional_id is None:
+                raise OptionsError("describe needs --transactional-id")
+            return _describe(given.transactional_id)
+        case "find-hanging":
+            if given.topic is None and (given.broker_id is None or given.partition is not None):
+                raise OptionsError("find-hanging needs --topic, with a --partition or not, or --broker-id")
+            return _find_hanging(given.topic, given.partition, given.broker_id)
+    if given.topic is None or given.partition is None:
+        raise OptionsError(f"{action} needs --topic and --partition")
+    if action == PRODUCERS:
+        return _describe_producers((given.topic, given.partition), given.broker_id)
+    if (given.start_offset is None) == (given.producer_id is None):
+        raise OptionsError("abort needs --start-offset or --producer-id: which transaction of the partition it is")
     if given.start_offset is None:
-        for name in ("producer_epoch", "coordinator_epoch"):
-            if getattr(given, name) is None:
-                raise OptionsError(f"Missing required argument {_flag(name)}")
+        return (_abort((given.topic, given.partition), given.producer_id),)
+    return _abort_at((given.topic, given.partition), given.start_offset)
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _list(longer_than_ms: int, pattern: str | None) -> Carry:
+    async def carry(client: Client, _context: Context) -> Found:
+        from console.admin.transactions import list_transactions
+        from console.answers.results import table_of
+        from console.present.transactions import COORDINATED, CoordinatedRow
+
+        listing = await client.run(list_transactions, longer_than_ms, pattern)
+        rows = map(CoordinatedRow, listing.transactions.values())
+        return _found(table_of("transactions", COORDINATED, rows, empty=_VISIBLE), listing.failures)
+
+    return carry
 
 
-def _statements(_given: argparse.Namespace, action: str) -> Statements:
-    raise OptionsError(f"{action} is no command of kac transactions")
+def _describe(id_: str) -> Carry:
+    async def carry(client: Client, _context: Context) -> Found:
+        from console.admin.transactions import describe_transactions
+        from console.answers.results import table_of
+        from console.present.transactions import DESCRIBED, CoordinatedRow
+
+        listing = await client.run(describe_transactions, [id_])
+        now_ms = time.time_ns() // 1_000_000
+        rows = (CoordinatedRow(each, now_ms) for each in listing.transactions.values())
+        return _found(table_of("transactions", DESCRIBED, rows), listing.failures)
+
+    return carry
 
 
-def _carried(given: argparse.Namespace, action: str) -> Carry | None:
-    check(given, action)
-    from console.cli.kafka_tools import transaction_command as commands
+def _describe_producers(place: Place, broker_id: int | None) -> Carry:
+    async def carry(client: Client, _context: Context) -> Found:
+        from console.admin.transactions import describe_producers
+        from console.answers.results import table_of
+        from console.present.transactions import PRODUCERS as COLUMNS
 
-    return {
-        LIST: commands.list_,
-        DESCRIBE: commands.describe,
-        PRODUCERS: commands.describe_producers,
-        HANGING: commands.find_hanging,
-        ABORT: commands.abort,
-    }[action]
+        listing = await client.run(describe_producers, [place], broker_id)
+        return _found(table_of("producers", COLUMNS, listing.producers.get(place, ())), _named(listing.failures))
+
+    return carry
+
+
+def _find_hanging(topic: str | None, partition: int | None, broker_id: int | None) -> Carry:
+    async def carry(client: Client, context: Context) -> Found:
+        from console.answers.results import table_of
+        from console.language.errors import CommandError
+        from console.present.transactions import TRANSACTIONS, transaction_rows
+        from console.session.snapshot_reader import SnapshotReader, read_transactions
+
+        reader = SnapshotReader(client, context)
+        await reader.read_topics(None if topic is None else [topic])
+        places = [
+            (each.name, part.number)
+            for each in reader.snapshot.topics.values()
+            for part in each.partitions
+            if partition in (None, part.number) and (broker_id is None or broker_id in part.replicas)
+        ]
+        if topic is not None and not places:
+            raise CommandError(f"there is no topic '{topic}' with such partitions", "kac topics --list has all")
+        await reader.keep(read_transactions(client, places))
+        rows = [row for row in transaction_rows(reader.snapshot) if row.place in set(places)]
+        poll = next(iter(reader.snapshot.transactions.values()), None)
+        table = table_of("transactions", TRANSACTIONS, rows, empty="no open transactions")
+        unread = [each for each in reader.snapshot.failures if each.part in ("topics", "transactions")]
+        return _found(table, _named(poll.failures if poll is not None else {}), unread)
+
+    return carry
+
+
+def _abort(place: Place, producer_id: int) -> str:
+    return f"abort transaction topic {quote(place[0])} partition {place[1]} producer {producer_id}"
+
+
+def _abort_at(place: Place, start_offset: int) -> Carry:
+    async def carry(client: Client, _context: Context) -> Change:
+        from console.admin.transactions import describe_producers
+        from console.language.errors import CommandError
+
+        listing = await client.run(describe_producers, [place])
+        where = f"{place[0]}/{place[1]}"
+        if (failure := listing.failures.get(place)) is not None:
+            raise CommandError(f"the producers of {where} are unknown: {failure}", failure.remedy)
+        for producer in listing.producers[place]:
+            if producer.start_offset == start_offset:
+                return Change((_abort(place, producer.id),))
+        raise CommandError(f"no open transaction begins at offset {start_offset} of {where}", "find-hanging lists them")
+
+    return carry
+
+
+def _named(failures: Mapping[Place, Failure]) -> dict[str, Failure]:
+    return {f"{topic}/{number}": failure for (topic, number), failure in failures.items()}
+
+
+def _found(table: Table, failures: Mapping[str, Failure], unread: Iterable[ReadFailure] = ()) -> Found:
+    from console.model.snapshot import ReadFailure
+
+    problems = (*unread, *(ReadFailure(table.name, what, failure) for what, failure in failures.items()))
+    return Found([replace(table, problems=problems)])
 
 
 NOUN = Noun(
@@ -110,15 +182,15 @@ NOUN = Noun(
     "list and describe transactions, find and end those that hang",
     {},
     _options,
-    _statements,
+    _meaning,
     _EXAMPLES,
     words={
         LIST: "the transactions of all coordinators",
         DESCRIBE: "one of them",
         PRODUCERS: "the producers of a partition, as its leader knows them",
-        HANGING: "open transactions that no coordinator will end",
+        HANGING: "open transactions, and which of them no coordinator will end",
         ABORT: "end a hanging one",
     },
-    carried=_carried,
-    kafka=True,
+    destructive=(ABORT,),
+    elsewhere=_ELSEWHERE,
 )

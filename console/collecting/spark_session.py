@@ -27,6 +27,7 @@ from console.collecting.java import (
     spark_jars,
     start_options,
 )
+from console.collecting.operator_settings import settings_of_file
 from console.extras import how_to_add
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder
@@ -111,7 +112,7 @@ def lake_session(
     master: str | None = None,
     groups: Collection[Group] = (Group.DELTA,),
     settings: Mapping[str, str] = MappingProxyType({}),
-    meanwhile: Callable[[], object] = lambda: None,
+    conf: Mapping[str, str] = MappingProxyType({}),
     is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
@@ -120,8 +121,8 @@ def lake_session(
     Args:
         master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
         groups: what jars are needed for: `groups_of` says it of a lake.
-        settings: more of them, in Spark's words; secrets may be among them.
-        meanwhile: called while Java starts, to import what is needed next.
+        settings: those of the lake, in Spark's words; secrets may be among them.
+        conf: the operator's, over those of Spark's own file; kac's own are in neither (`operator_settings`).
         is_whole: the session does all that an update does: a class archive for later ones may be made of its classes.
         say: gets a line when jars are fetched, and when Spark starts.
 
@@ -131,6 +132,8 @@ def lake_session(
     java, jars = ready(environ, groups, say)
     where = master or "local[*]"
     here = is_local(where)
+    # Of a cluster Java reads that file itself.
+    given = {**(settings_of_file(environ) if here else {}), **conf}
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         own = {"spark.master": where, **(_on_this_machine(scratch) if here else {})}
         # Spark creates folders there, which a killed run leaves.
@@ -142,9 +145,8 @@ def lake_session(
         say("starting Spark")
         start = log.tell()
         try:
-            with session(
-                {**own, **settings}, java=java.program, jars=jars, options=options, log=log, meanwhile=meanwhile
-            ) as spark:
+            told = {**own, **given, **settings}
+            with session(told, java=java.program, jars=jars, options=options, log=log) as spark:
                 if not here:
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from console.model.foreign_json import json_of
@@ -16,7 +16,7 @@ from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
-from console.plan.edit_json import edit_json, edit_of, holds_secret, was_json, was_of
+from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.edits import Slot
 from console.plan.plan import Plan
 from console.plan.staged import Pruned, Staged
@@ -46,7 +46,7 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
     Raises:
         ValueError: the plan has a secret, which is never written to a file.
     """
-    if any(holds_secret(staged.edit) for staged in plan.staged):
+    if any(staged.edit.holds_secret for staged in plan.staged):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [_edit(staged) for staged in plan.staged]
     document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
@@ -80,7 +80,7 @@ def read_plan(text: str, source: str) -> PlanFile:
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise FileProblem(source, 1, "this is no plan of this version", "make it again with kac plan --out")
         staged = tuple(_staged(each) for each in document["edits"])
-        secret = next((each for each in staged if holds_secret(each.edit)), None)
+        secret = next((each for each in staged if each.edit.holds_secret), None)
         if secret is not None:
             what = f"{names.target(secret.edit.target)} {secret.edit.key}".strip()
             raise FileProblem(source, None, f"the plan sets a secret, and no file holds one: {what}", _BY_HAND)
@@ -88,8 +88,9 @@ def read_plan(text: str, source: str) -> PlanFile:
     except FileProblem:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        # Of the others the text is a field's name, or Python's own words.
-        why = str(error) if isinstance(error, ValueError) else "an edit in it is not as kac writes one"
+        # Of the others the text is a field's name, or the words of msgspec or Python.
+        is_ours = isinstance(error, ValueError) and not isinstance(error, ValidationError)
+        why = str(error) if is_ours else "an edit in it is not as kac writes one"
         raise FileProblem(source, None, f"the plan can't be read: {why}", "make it again with kac plan --out") from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
@@ -16,12 +16,14 @@ from console.files.schema import (
     AclPart,
     AsIs,
     Configs,
+    Count,
     FilePart,
     NamePart,
     QuotaPart,
     SecretSet,
     TopicPart,
-    schema_problems,
+    checked,
+    wrong_in,
 )
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.files.writing import DEFAULT
@@ -150,10 +152,10 @@ def take(document: Document, read: Read) -> list[FileProblem]:
     if document.data is None:
         return [FileProblem(document.source, 1, "the file is empty", "kac export shows what one looks like")]
     try:
-        part = FilePart.model_validate(document.data)
-    except ValidationError as error:
-        return list(schema_problems(error, document))
-    if not any(getattr(part, name) for name in FilePart.model_fields if name != "version"):
+        part = checked(document)
+    except ValidationError:
+        return wrong_in(document)
+    if not any(getattr(part, name) for name in FilePart.__struct_fields__ if name != "version"):
         sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls"))
         read.notes.append(FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}"))
     return list(_entities(part, document, read))
@@ -169,7 +171,7 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
         yield from read.begin(resource, f"topic {name}", document.source, line)
         given = topic or TopicPart()
         configs = None if given.configs is None else _values(given.configs)
-        read.topics[name] = WantedTopic(given.partitions, given.replication, configs)
+        read.topics[name] = WantedTopic(_number(given.partitions), _number(given.replication), configs)
         _remember_keys(read, resource, document, ("topics", name, "configs"), given.configs or {})
     for type_ in in_sections():
         for name, given_configs in part.section(type_).items():
@@ -188,6 +190,10 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
         yield from _quota(quota, number, document, read)
     for number, acl in enumerate(part.acls):
         yield from _acls(acl, number, document, read)
+
+
+def _number(count: Count | None) -> int | None:
+    return None if count is None else count.number
 
 
 def _remember_keys(read: Read, target: Target, document: Document, path: Path, keys: Iterable[str]) -> None:
@@ -274,7 +280,8 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
         line = document.line((*path, "permission"))
         yield FileProblem(document.source, line, f"no permission {permission!r}", "write allow: or deny:")
         return
-    for operation in part.operations:
+    operations = part.operations
+    for operation in map(str.strip, operations.split(",") if isinstance(operations, str) else operations):
         try:
             parsed = AclOperation.parse(operation)
         except ValueError:

@@ -1,4 +1,5 @@
-"""What a file may contain, checked by pydantic, and its errors with the line and the nearest valid key.
+"""What a file may contain, as msgspec checks it, and all that is wrong in one, each with its line and the nearest valid
+key.
 
 Values of configs are texts: units are parsed later.
 """
@@ -6,22 +7,24 @@ Values of configs are texts: units are parsed later.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+import msgspec
+from msgspec import Meta, Struct, field, inspect
 
 from console.model.entity_types import EntityType, in_sections
 from console.model.numbers import natural_number
 from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
-# What may stand in a file, as pydantic checks it. Values of configs are texts: units are understood later.
+# What may stand in a file. Values of configs are texts: units are understood later.
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A mapping with the keys of its fields and no other, dashes in them."""
 
 
-class SecretSet(_Part):
+class SecretSet(_Part, frozen=True):
     """``{secret: set}``: an override whose value is not in the file."""
 
     secret: Literal["set"]
@@ -32,151 +35,224 @@ Configs = dict[str, ConfigValue]
 Entities = dict[str, Configs | None]
 
 
-def _count(value: object) -> object:
-    """Return a count; None for -1, which stands in CreateTopics for the broker's default."""
-    if value in ("-1", -1):
-        return None
-    return natural_number(value) if isinstance(value, str) else value
+class Count:
+    """A count of partitions or replicas as it stands in a file. number: None for -1, which stands in CreateTopics for
+    the broker's default."""
+
+    def __init__(self, text: str, most: int) -> None:
+        """Read a count.
+
+        Raises:
+            ValueError: it is no number from 1 to `most`.
+        """
+        self.number = None if text == "-1" else natural_number(text)
+        if self.number is not None and not 1 <= self.number <= most:
+            raise ValueError(f"write a number from 1 to {most:,}, or -1 for the broker's default")
 
 
-class TopicPart(_Part):
+class Partitions(Count):
+    """How many partitions a topic has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, 1_000_000)
+
+
+class Replication(Count):
+    """How many replicas each partition has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, 10_000)
+
+
+class TopicPart(_Part, frozen=True):
     """A topic."""
 
-    partitions: Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(_count)] = None
-    replication: Annotated[Annotated[int, Field(ge=1, le=10_000)] | None, BeforeValidator(_count)] = None
+    partitions: Partitions | None = None
+    replication: Replication | None = None
     configs: Configs | None = None
 
 
-class NamePart(_Part):
+class NamePart(_Part, frozen=True):
     """A name that would otherwise be read as the default entity: ``{name: "<default>"}``."""
 
     name: str
 
 
-class AsIs(_Part):
+class AsIs(_Part, frozen=True):
     """``{as-is: nan}``: a limit that exists already and that no new one may have: of a key of a newer release, or a
     number that brokers accepted all the same.
     """
 
-    as_is: Annotated[str, Field(alias="as-is")]
+    as_is: str
 
 
-class QuotaPart(_Part):
+class QuotaPart(_Part, frozen=True, kw_only=True):
     """An entity and its limits, in numbers or with units (``10MB/s``)."""
 
     user: str | NamePart | None = None
-    client_id: Annotated[str | NamePart | None, Field(alias="client-id")] = None
+    client_id: str | NamePart | None = None
     ip: str | None = None
     limits: dict[str, str | AsIs]
 
 
-def _listed(value: Any) -> Any:
-    return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
-
-
-class AclPart(_Part):
-    """Bindings of one principal on one resource. type, name: of a resource whose type has no key of its own;
-    permission, principal: of a binding that neither allows nor denies, as newer releases may have.
-    """
+class AclPart(_Part, frozen=True, kw_only=True):
+    """Bindings of one principal on one resource."""
 
     allow: str | None = None
     deny: str | None = None
     permission: str | None = None
+    """Of a binding that neither allows nor denies, as newer releases may have; so is `principal`."""
     principal: str | None = None
-    operations: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+    operations: Annotated[list[str], Meta(min_length=1)] | str
+    """A list, or a text with commas between them."""
     topic: str | None = None
     group: str | None = None
     cluster: str | None = None
-    transactional_id: Annotated[str | None, Field(alias="transactional-id")] = None
-    delegation_token: Annotated[str | None, Field(alias="delegation-token")] = None
+    transactional_id: str | None = None
+    delegation_token: str | None = None
     user: str | None = None
     type: str | None = None
+    """Of a resource whose type has no key of its own; so is `name`."""
     name: str | None = None
     pattern: str = "literal"
     host: str = "*"
 
 
-class _Head(_Part):
+class _Head(_Part, frozen=True):
     version: Literal["1"]
-    topics: dict[str, TopicPart | None] = Field(default_factory=dict)
+    topics: dict[str, TopicPart | None] = field(default_factory=dict)
+
+
+def _name(type_: EntityType) -> str:
+    return type_.word.replace("-", "_")
 
 
 if TYPE_CHECKING:
     _Sections = _Head
 else:
-    _Sections = create_model(
+    _Sections = msgspec.defstruct(
         "_Sections",
-        __base__=_Head,
-        **{each.word: (Entities, Field(default_factory=dict, alias=each.section)) for each in in_sections()},
+        [(_name(each), Entities, field(default_factory=dict, name=each.section)) for each in in_sections()],
+        bases=(_Head,),
+        frozen=True,
     )
 
 
-class FilePart(_Sections):
+class FilePart(_Sections, frozen=True):
     """A whole file, with a section for each type of entity."""
 
-    quotas: list[QuotaPart] = Field(default_factory=list)
-    acls: list[AclPart] = Field(default_factory=list)
+    quotas: list[QuotaPart] = field(default_factory=list)
+    acls: list[AclPart] = field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:
         """Return the contents of the section of a type."""
-        found: Entities = getattr(self, type_.word)
+        found: Entities = getattr(self, _name(type_))
         return found
 
 
-# -- errors of pydantic, with the line and the nearest legal key
+def checked(document: Document) -> FilePart:
+    """Return what a document of a file contains.
+
+    Raises:
+        msgspec.ValidationError: it does not match; `wrong_in` says all that is wrong in it.
+    """
+    return msgspec.convert(document.data, FilePart, dec_hook=_count)
 
 
-def schema_problems(error: ValidationError, document: Document) -> Iterator[FileProblem]:
-    """Yield one problem for each location in a document."""
-    told: set[Path] = set()
-    for each in error.errors(include_url=False, include_context=True):
-        path = _real_path(each["loc"], document.data)
-        if path in told:
-            continue  # one of several things that might have stood there was told already
-        told.add(path)
-        missing = str(each["loc"][-1]) if each["loc"] else ""
-        message, hint = _words(each["type"], each["msg"], path, _at(document.data, path), missing)
-        yield FileProblem(document.source, document.line(path), message, hint)
+def _count(form: type[Any], value: object) -> Any:
+    if not isinstance(value, str):
+        raise ValueError("write a number")
+    return form(value)
 
 
-def _real_path(loc: tuple[str | int, ...], data: Any) -> Path:
-    """Return the path without the names of models, which pydantic puts between its steps."""
-    path: list[str | int] = []
-    for step in loc:
-        inside = (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int))
-        if inside and not (isinstance(data, list) and isinstance(step, int) and step >= len(data)):
-            path.append(step)
-            data = data[step]
-    return tuple(path)
+# -- all that is wrong: msgspec names the first thing alone
 
 
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        data = data[step]
-    return data
+class _Wrong(NamedTuple):
+    path: Path
+    what: str
+    hint: str = ""
 
 
-def _words(kind: str, message: str, path: Path, value: Any, missing: str) -> tuple[str, str]:
-    name = ".".join(map(str, path[-1:]))
-    if kind == "extra_forbidden":
-        return unknown_key(name, _legal(path[:-1]))
-    if kind == "missing" and missing != "version":
-        return f"{missing} is missing", "add it"
-    if path == ("version",) or not path:
-        return "a file says its version", "write version: 1 at its top"
+def wrong_in(document: Document) -> list[FileProblem]:
+    """Return all that does not match in a document, in the order of its lines."""
+    found = [
+        FileProblem(document.source, document.line(each.path), each.what, each.hint)
+        for each in _wrong(document.data, _form(), ())
+    ]
+    return sorted(found, key=lambda problem: problem.line or 0)
+
+
+@cache
+def _form() -> inspect.Type:
+    return inspect.type_info(FilePart)
+
+
+_VERSION = "a file says its version", "write version: 1 at its top"
+
+
+def _wrong(value: Any, form: inspect.Type, path: Path) -> Iterator[_Wrong]:
+    """Yield what does not match in a value and in those within it."""
+    forms = form.types if isinstance(form, inspect.UnionType) else (form,)
     if value is None:
-        return f"{name} has no value", 'leave the key out to inherit, or write "" for the empty value'
-    return f"{name}: {message[:1].lower()}{message[1:]}", ""
+        if not any(isinstance(each, inspect.NoneType) for each in forms):
+            yield _nothing(path)
+        return
+    fitting = [each for each in forms if isinstance(value, _SHAPES.get(type(each), ()))]
+    if not fitting:
+        expected = " or ".join(dict.fromkeys(_NAMES[type(each)] for each in forms if type(each) in _NAMES))
+        yield _Wrong(path, *_VERSION) if not path else _Wrong(path, f"{path[-1]}: {expected} is expected here")
+        return
+    match fitting[0]:
+        case inspect.StructType(fields=fields):
+            yield from _wrong_keys(value, {each.encode_name: each for each in fields}, path)
+        case inspect.DictType(value_type=of):
+            for key, each in value.items():
+                yield from _wrong(each, of, (*path, key))
+        case inspect.ListType(item_type=of, min_length=least):
+            if len(value) < (least or 0):
+                yield _Wrong(path, f"{path[-1]}: an empty list", "list something, or leave the key out")
+            for number, each in enumerate(value):
+                yield from _wrong(each, of, (*path, number))
+        case inspect.LiteralType(values=values) if value not in values:
+            what = _VERSION if path == ("version",) else (f"{path[-1]}: {' or '.join(map(str, values))} is expected",)
+            yield _Wrong(path, *what)
+        case inspect.CustomType(cls=count):
+            try:
+                count(value)
+            except ValueError as error:
+                yield _Wrong(path, f"{path[-1]}: {error}")
 
 
-def _legal(path: Path) -> list[str]:
-    models: dict[tuple[str, ...], type[BaseModel]] = {
-        (): FilePart,
-        ("topics",): TopicPart,
-        ("quotas",): QuotaPart,
-        ("acls",): AclPart,
-    }
-    model = models.get(tuple(str(step) for step in path[:1]) if len(path) >= 2 else ())
-    if model is None:
-        return ["secret"]
-    return [info.alias or name for name, info in model.model_fields.items()]
+def _wrong_keys(value: dict[str, Any], fields: dict[str, inspect.Field], path: Path) -> Iterator[_Wrong]:
+    for key, each in value.items():
+        if key in fields:
+            yield from _wrong(each, fields[key].type, (*path, key))
+        else:
+            yield _Wrong((*path, key), *unknown_key(key, list(fields)))
+    for name in (name for name, each in fields.items() if each.required and name not in value):
+        yield _Wrong(path, *_VERSION) if name == "version" else _Wrong(path, f"{name} is missing", "add it")
+
+
+def _nothing(path: Path) -> _Wrong:
+    if path in ((), ("version",)):
+        return _Wrong(path, *_VERSION)
+    return _Wrong(path, f"{path[-1]} has no value", 'leave the key out to inherit, or write "" for the empty value')
+
+
+_SHAPES: dict[type, type] = {
+    inspect.StructType: dict,
+    inspect.DictType: dict,
+    inspect.ListType: list,
+    inspect.StrType: str,
+    inspect.LiteralType: str,
+    inspect.CustomType: str,
+}
+_NAMES: dict[type, str] = {
+    inspect.StructType: "a mapping of keys to values",
+    inspect.DictType: "a mapping of keys to values",
+    inspect.ListType: "a list",
+    inspect.StrType: "a text or a number",
+    inspect.LiteralType: "a text",
+    inspect.CustomType: "a number",
+}

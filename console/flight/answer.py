@@ -74,23 +74,19 @@ class Answer(NamedTuple):
         return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
 
 
-class Header(Struct, frozen=True, omit_defaults=True):
-    """What a part of a record says about itself: who was recorded, by what, since when (milliseconds since 1970, UTC).
-
-    context: the name shown, not an address. carried: how many of
-    the first answers are those that the part before has last: what was known when this part began.
-    """
+class Header(Struct, frozen=True):
+    """What a part of a record says about itself."""
 
     cluster_id: str = ""
     context: str = ""
+    """The name shown, not an address."""
     began_ms: int = 0
+    """Milliseconds since 1970, UTC."""
     kac: str = ""
+    """The version that recorded it."""
     anonymous: bool = False
-    carried: int = 0
-
-
-MOST_FILE = 2 << 30
-"""Bytes of a record's file: it is read whole."""
+    left_off: int = 0
+    """Answers that are missing, since there was no room for them."""
 
 
 class RecordError(ValueError):

@@ -1,84 +1,97 @@
-"""Reads a flight record: its answers in the order of time, from any time on, without decoding what comes before."""
+"""Reads a flight record: its answers in the order of time, from any time on, without decoding what comes before.
+
+A record may be anybody's. It is copied into a private folder first, so that nothing next to it is trusted, nothing is
+locked or written there, and what was there when it was opened stays; then it is read only if its tables are ours to the
+letter.
+"""
 
 from __future__ import annotations
 
+import heapq
+import os
+import sqlite3
+import tempfile
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from console.flight.answer import Answer, Asked, Header, Problem, RecordError
-from console.flight.coding import DEEPEST
-from console.flight.frames import (
-    ANSWERS,
-    BODY,
-    FIRST_BODY,
-    HEADER,
-    MAGIC,
-    MOST_LISTED,
-    MOST_MADE,
-    PROBLEM,
-    SAME,
-    Answers,
-    DamagedFrame,
-    Frame,
-    Held,
-    body_at,
-    frames_of,
-    is_prefix,
-    read_record,
+from console.flight.record_file import (
+    APPLICATION,
+    FORMAT,
+    MOST_CELL,
+    MOST_FILE,
+    MOST_REPEATS,
+    TABLES,
+    Changed,
+    Damaged,
+    Question,
+    Repeats,
+    crc_of,
+    payload_of,
     unsqueezed,
 )
+from console.model.foreign_json import json_as
 from console.model.numbers import LAST_MS
+from console.safe_files import open_plain
 
 MOST_ANSWERS = 5_000_000
 """A week of a large cluster, polled every 2 s."""
 MOST_AT_ONCE = 1 << 16
-"""Answers of a frame."""
+"""Answers of a cell of repeats."""
 CACHED = 64 << 20
 """Bytes of answers that are kept decoded, the last ones used."""
 MOST_HELD = 512 << 20
-"""Bytes of memory for what is kept of a file as long as it is open, besides."""
-_ANSWER_SIZE, _BODY_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 32, 800, 600
-"""Bytes of memory for each of them, while the file is read, about."""
+"""Bytes of memory for what else is kept of a file as long as it is open."""
+_ANSWER_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 800, 600
+"""Bytes of memory for each of them, about."""
+_LONGEST_TABLE = 1 << 14
+"""Bytes of SQL: more than the text of a table has."""
+_HEAD = 105
+"""Bytes at a database's beginning: its header, and that of the page with the names of its tables."""
+_SALT = slice(16, 24)
+"""Of the file with a database's last pages: another one once it begins again."""
+_TRIES = 5
+
+_DAMAGE = (Damaged, sqlite3.Error, msgspec.ValidationError)
+T = TypeVar("T")
 
 
-class _Part:
-    """A part of a record while it is read. first: the number of its first body in the file. carried: how many answers
-    are left that the part before has, too. questions: their numbers in the file. given: what was answered
-    last to each question: the number of a body, or that of a problem below 0. listed: its last `Answers`."""
+class _Said(NamedTuple):
+    """An answer as it stands in a record. given: a payload, or a problem; None: the same as the last time; an error: it
+    and those behind it can't be read."""
 
-    def __init__(self, header: Header, first: int, carried: int) -> None:
-        self.header = header
-        self.first = first
-        self.carried = carried
-        self.questions: list[int] = []
-        self.given: list[int | None] = []
-        self.listed = b""
+    number: int
+    at_ms: int
+    took_ms: int
+    question: int
+    given: int | Problem | Damaged | None
 
 
 class FlightReader:
-    """An open record. Not for several threads.
+    """An open record. Not for several threads at once.
 
     headers: of its parts, in the order of the file. times: when each answer arrived, milliseconds since 1970, UTC,
-    never less than the one before it. damage: what could not be read, empty if the file is whole; a file that ends in
-    the middle of a frame, as after a power cut, is whole up to there.
+    never less than the one before it. damage: what could not be read, empty if the file is whole.
     """
 
     def __init__(self, path: Path) -> None:
         """Open a record, and index its answers; bodies are decompressed when they are asked for.
 
-        A damaged frame raises nothing: what comes before it can be read, and `damage` says why the rest can't.
+        Damage raises nothing: what comes before it can be read, and `damage` says why the rest can't.
 
         Raises:
             RecordError: the file is no flight record, has another format or no header, or is larger than MOST_FILE.
-            OSError: it can't be read.
+            OSError: it can't be read, or not be copied into the folder for temporary files.
         """
-        self._data = read_record(path)
+        self._path = path
         self.headers: tuple[Header, ...] = ()
         self.damage = ""
         self.times = array("q")
@@ -88,12 +101,16 @@ class FlightReader:
         self._took = array("Q")
         self._given = array("q")
         self._problems: list[Problem] = []
-        self._starts, self._ends = array("Q"), array("Q")
-        self._bases, self._depths = array("q"), array("B")
+        self._questions: dict[int, int] = {}
+        self._last: dict[int, int] = {}
         self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._cached = 0
-        self._held = Held(MOST_HELD)
-        self._index(path)
+        self._left = MOST_HELD
+        self._database, is_cut = _opened(path)
+        self._index()
+        if is_cut and not self.damage:
+            self.damage = "cut off, and read up to there"
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
             self._of_key[key].append(index)
@@ -102,6 +119,16 @@ class FlightReader:
     def header(self) -> Header:
         """What the first part says about itself."""
         return self.headers[0]
+
+    @property
+    def left_off(self) -> int:
+        """How many answers are missing, since there was no room for them."""
+        return sum(header.left_off for header in self.headers)
+
+    def require_whole(self) -> None:
+        """Raise RecordError if the record is damaged."""
+        if self.damage:
+            raise RecordError(f"{self._path} is {self.damage}")
 
     def __len__(self) -> int:
         """Return the number of answers."""
@@ -122,7 +149,7 @@ class FlightReader:
         return before is not None and self._given[before] == self._given[index]
 
     def before(self, index: int) -> int | None:
-        """Return the index of the previous answer to the same question, None if there is none."""
+        """Return the index of the previous answer to the same question, None if it is the first one."""
         of_key = self._of_key[self._keys[index]]
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
@@ -142,8 +169,8 @@ class FlightReader:
             if given < 0:
                 problem = self._problems[~given]
             else:
-                body = self._body(given)
-        except DamagedFrame as error:
+                body = self._payload(given)
+        except (Damaged, sqlite3.Error) as error:
             raise RecordError(f"answer {index:,} of the record can't be read: {error}") from error
         return Answer(self.times[index], self._took[index], *self.asked(index), body, problem)
 
@@ -159,52 +186,37 @@ class FlightReader:
         """
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
-    def _body(self, number: int) -> bytes:
-        """Return a body, decompressed with the bodies that it is based on. Raises DamagedFrame."""
-        needed = []
-        while number >= 0 and number not in self._cache:
-            needed.append(number)
-            number = self._bases[number]
-        if number >= 0:
+    def _payload(self, number: int) -> bytes:
+        """Return a payload. Raises Damaged and sqlite3.Error."""
+        found = self._cache.get(number)
+        if found is not None:
             self._cache.move_to_end(number)
-        body, made = self._cache[number] if number >= 0 else b"", 0
-        for number in reversed(needed):
-            if body and not is_prefix(len(body)):
-                raise DamagedFrame("a body is made of one that no others are made of")
-            body = unsqueezed(self._data[self._starts[number] : self._ends[number]], body)
-            made += len(body)
-            if made > MOST_MADE:
-                raise DamagedFrame(f"it is made of more than {MOST_MADE >> 20} MiB")
-        if needed:
-            self._cache[number] = body
-            self._cached += len(body)
-            while self._cached > CACHED and len(self._cache) > 1:
-                self._cached -= len(self._cache.popitem(last=False)[1])
-        return body
+            return found
+        found = self._cache[number] = payload_of(self._database, number, self._cache)
+        self._cached += len(found)
+        while self._cached > CACHED and len(self._cache) > 1:
+            self._cached -= len(self._cache.popitem(last=False)[1])
+        return found
 
     # -- reading the file ------------------------------------------------------------------------------------------
 
-    def _index(self, path: Path) -> None:
-        """Note the location of each body, and read headers, questions and times. Raises RecordError."""
-        part: _Part | None = None
+    def _index(self) -> None:
+        """Read headers, questions and the times of answers. Raises RecordError."""
         try:
-            for frame in frames_of(self._data, len(MAGIC)):
-                if frame.kind == HEADER:
-                    header = self._header(path, frame)
-                    part = _Part(header, len(self._starts), header.carried if self.headers else 0)
-                    self.headers += (header,)
-                elif part is None:
-                    break
-                elif frame.kind == BODY:
-                    self._take_body(part, frame)
-                elif frame.kind == ANSWERS:
-                    self._take_answers(part, frame)
-                else:
-                    raise DamagedFrame(f"a frame of kind {frame.kind}")
-        except DamagedFrame as error:
+            self._take_headers()
+            for question in self._rows("SELECT * FROM questions ORDER BY id", Question):
+                self._take_question(question)
+        except _DAMAGE as error:
             self.damage = f"damaged, and read up to there: {error}"
-        if part is None:
-            raise RecordError(f"{path} has no header: it is damaged, or nothing was recorded yet")
+        try:
+            # What comes after damage in one of them is not read in the other.
+            both = map(_until_damage, (self._changed(), self._repeated()))
+            for said in heapq.merge(*both, key=itemgetter(0)):
+                self._take(said)
+        except _DAMAGE as error:
+            self.damage = self.damage or f"damaged, and read up to there: {error}"
+        if not self.headers:
+            raise RecordError(f"{self._path} has no header: it is damaged, or nothing was recorded yet")
         if any(before > after for before, after in pairwise(self.times)):  # parts of clocks that were set back
             order = sorted(range(len(self.times)), key=self.times.__getitem__)
             self.times, self._keys, self._took, self._given = (
@@ -212,91 +224,245 @@ class FlightReader:
                 for column in (self.times, self._keys, self._took, self._given)
             )
 
-    def _header(self, path: Path, frame: Frame) -> Header:
-        try:
-            header = msgspec.msgpack.decode(self._data[frame.start : frame.end], type=Header)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise RecordError(f"{path} has a header that can't be read: {error}") from error
-        if not 0 <= header.began_ms <= LAST_MS:
-            raise RecordError(f"{path} has a header that can't be read: it begins at no time")
-        return header
+    def _take_headers(self) -> None:
+        """Read what the parts say about themselves. Raises RecordError, Damaged and sqlite3.Error."""
+        for _, *row in self._database.execute("SELECT * FROM parts ORDER BY id"):
+            said = dict(zip(Header.__struct_fields__, row, strict=True))
+            try:
+                header = msgspec.convert(said | {"anonymous": bool(said["anonymous"])}, Header)
+            except msgspec.ValidationError as error:
+                raise RecordError(f"{self._path} has a header that can't be read: {error}") from error
+            if not 0 <= header.began_ms <= LAST_MS:
+                raise RecordError(f"{self._path} has a header that can't be read: it begins at no time")
+            self._hold(_QUESTION_SIZE + len(header.cluster_id) + len(header.context) + len(header.kac))
+            self.headers += (header,)
 
-    def _take_body(self, part: _Part, frame: Frame) -> None:
-        """Note the location of a body. Raises DamagedFrame."""
-        number = len(self._starts)
-        distance, start = body_at(self._data, frame)
-        if distance > number - part.first:
-            raise DamagedFrame("a body is made of what is not there")
-        base = number - distance if distance else -1
-        depth = self._depths[base] + 1 if distance else 0
-        if depth > DEEPEST:
-            raise DamagedFrame(f"a body is made of more than {DEEPEST} others")
-        self._held.take(_BODY_SIZE)
-        self._starts.append(start)
-        self._ends.append(frame.end)
-        self._bases.append(base)
-        self._depths.append(depth)
+    def _rows(self, query: str, form: type[T]) -> Iterator[T]:
+        """Yield the rows of a table, whose last column is their checksum, in the order of their numbers.
 
-    def _take_answers(self, part: _Part, frame: Frame) -> None:
-        """Add the questions and answers of a frame to the index. Raises DamagedFrame."""
-        prefix = part.listed if is_prefix(len(part.listed)) else b""
-        part.listed = unsqueezed(self._data[frame.start : frame.end], prefix, MOST_LISTED)
-        try:
-            listed = msgspec.msgpack.decode(part.listed, type=Answers)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise DamagedFrame(str(error)) from error
-        sizes = {len(column) for column in (listed.asked, listed.after, listed.took, listed.given)}
-        if len(sizes) > 1 or max(sizes) > MOST_AT_ONCE:
-            raise DamagedFrame(f"a frame of {max(sizes):,} answers")
-        for question in listed.questions:
-            request = self._body(self._number(part, question.request))
-            self._held.take(_QUESTION_SIZE + len(request) + len(question.host))
-            asked = Asked(*question[:5], request)
-            key = self._numbers.setdefault(asked, len(self._asked))
-            if key == len(self._asked):
-                self._asked.append(asked)
-            part.questions.append(key)
-            part.given.append(None)
-        problems = iter(listed.problems)
-        at_ms = part.header.began_ms
-        for number, after, took, given in zip(listed.asked, listed.after, listed.took, listed.given, strict=True):
-            at_ms += after
-            self._take_answer(part, number, at_ms, took, given, problems)
+        Raises:
+            Damaged, sqlite3.Error, msgspec.ValidationError: one can't be read.
+        """
+        before = 0
+        for *row, crc in self._database.execute(query):
+            made: Any = msgspec.convert(row, form)
+            if made.id <= before:
+                raise Damaged("rows that are not in order")
+            if crc != crc_of(made):
+                raise Damaged("a checksum that is wrong")
+            before = made.id
+            yield made
 
-    def _take_answer(
-        self, part: _Part, question: int, at_ms: int, took: int, given: int, problems: Iterator[Problem]
-    ) -> None:
-        if not 0 <= question < len(part.questions):
-            raise DamagedFrame("an answer to no question")
-        if given >= FIRST_BODY:
-            part.given[question] = self._number(part, len(self._starts) - part.first - 1 - (given - FIRST_BODY))
-        elif given == PROBLEM:
-            problem = next(problems, None)
-            if problem is None:
-                raise DamagedFrame("an answer without its problem")
-            self._held.take(_PROBLEM_SIZE + sum(map(len, problem)))
-            self._problems.append(problem)
-            part.given[question] = -len(self._problems)
-        elif given != SAME:
-            raise DamagedFrame(f"an answer's form is {given}")
-        number = part.given[question]
+    def _take_question(self, row: Question) -> None:
+        request = self._payload(row.request)
+        self._hold(_QUESTION_SIZE + len(request) + len(row.host))
+        asked = Asked(row.node, row.host, row.port, row.api_key, row.version, request)
+        key = self._questions[row.id] = self._numbers.setdefault(asked, len(self._asked))
+        if key == len(self._asked):
+            self._asked.append(asked)
+
+    def _changed(self) -> Iterator[_Said]:
+        for row in self._rows("SELECT * FROM answers ORDER BY id", Changed):
+            if (row.payload is None) == (row.problem is None):
+                raise Damaged("an answer without a body and a problem, or with both")
+            given = row.payload if row.problem is None else _problem(row.problem)
+            yield _Said(*row[:4], given)
+
+    def _repeated(self) -> Iterator[_Said]:
+        number = 0
+        for first, at_ms, cell in self._database.execute("SELECT id, at_ms, zstd FROM repeats ORDER BY id"):
+            number, before = first, number
+            said = _repeats(first, at_ms, cell)
+            for place, row in enumerate(zip(said.questions, said.further, said.after, said.took, strict=True)):
+                question, further, after, took = row
+                number += further
+                at_ms += after
+                if number <= before or (not place and further):
+                    raise Damaged("repeats that are not in order")
+                before = number
+                yield _Said(number, at_ms, took, question, None)
+
+    def _take(self, said: _Said) -> None:
+        if isinstance(said.given, Damaged):
+            raise said.given
+        key = self._questions.get(said.question)
+        if key is None:
+            raise Damaged("an answer to no question")
+        if isinstance(said.given, Problem):
+            self._hold(_PROBLEM_SIZE + sum(map(len, said.given)))
+            self._problems.append(said.given)
+            self._last[said.question] = -len(self._problems)
+        elif said.given is not None:
+            self._last[said.question] = said.given
+        number = self._last.get(said.question)
         if number is None:
-            raise DamagedFrame("the same answer as none")
-        if not 0 <= at_ms <= LAST_MS or not 0 <= took <= LAST_MS:
-            raise DamagedFrame("a time out of range")
-        if part.carried:
-            part.carried -= 1
-            return
+            raise Damaged("the same answer as none")
+        if not 0 <= said.at_ms <= LAST_MS or not 0 <= said.took_ms <= LAST_MS:
+            raise Damaged("a time out of range")
         if len(self.times) >= MOST_ANSWERS:
-            raise DamagedFrame(f"it has more than {MOST_ANSWERS:,} answers")
-        self._held.take(_ANSWER_SIZE)
-        self.times.append(at_ms)
-        self._keys.append(part.questions[question])
-        self._took.append(took)
+            raise Damaged(f"it has more than {MOST_ANSWERS:,} answers")
+        self._hold(_ANSWER_SIZE)
+        self.times.append(said.at_ms)
+        self._keys.append(key)
+        self._took.append(said.took_ms)
         self._given.append(number)
 
-    def _number(self, part: _Part, number: int) -> int:
-        """Return the number in the file of a body that is numbered in its part. Raises DamagedFrame."""
-        if not 0 <= number < len(self._starts) - part.first:
-            raise DamagedFrame("a body that is not there")
-        return part.first + number
+    def _hold(self, size: int) -> None:
+        """Take so many bytes of the memory that a file may take as long as it is open. Raises Damaged."""
+        self._left -= size
+        if self._left < 0:
+            raise Damaged(f"it takes more than {MOST_HELD >> 20} MiB of memory")
+
+
+def _problem(text: str) -> Problem:
+    try:
+        return json_as(text, Problem)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"a problem that can't be read: {error}") from error
+
+
+def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
+    """Yield answers, and in place of an error an answer that has it."""
+    last = 0
+    try:
+        for each in answers:
+            last = each.number
+            yield each
+    except _DAMAGE as error:
+        damage = error if isinstance(error, Damaged) else Damaged(str(error))
+        yield _Said(max(last + 1, damage.number), 0, 0, 0, damage)
+
+
+def _repeats(first: int, at_ms: object, cell: object) -> Repeats:
+    """Return a cell of repeats. Raises Damaged."""
+    try:
+        if not isinstance(at_ms, int) or not isinstance(cell, bytes):
+            raise Damaged("they are of another type")
+        said = json_as(unsqueezed(cell, most=MOST_REPEATS), Repeats)
+        sizes = {len(column) for column in (said.questions, said.further, said.after, said.took)}
+        if len(sizes) > 1 or max(sizes) > MOST_AT_ONCE:
+            raise Damaged(f"a cell of {max(sizes):,} repeats")
+    except (ValueError, RecursionError) as error:
+        damage = Damaged(f"repeats that can't be read: {error}")
+        damage.number = first
+        raise damage from error
+    return said
+
+
+# -- opening a file that may be anybody's --------------------------------------------------------------------------
+
+
+def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Return a private copy of a record's database, from which nothing but its own tables can be read, and whether its
+    end is missing.
+
+    Raises:
+        RecordError: it is no record of this format, or too large.
+        OSError: it can't be read or copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="kac-record-") as folder:
+        try:
+            copy = _copied(path, Path(folder))
+            is_cut = _made_ours(path, copy)
+            database = sqlite3.connect(copy, isolation_level=None, check_same_thread=False)
+            _harden(database)
+            tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+        except (sqlite3.Error, Damaged) as error:
+            raise RecordError(f"{path} is damaged: {error}") from error
+        if tables != {("table", name, name, sql) for name, sql in TABLES.items()}:
+            raise RecordError(f"{path} is no flight record: its tables are others")
+        return database, is_cut  # the open file stays, without a name
+
+
+def _harden(database: sqlite3.Connection) -> None:
+    for limit, most in (
+        (sqlite3.SQLITE_LIMIT_LENGTH, MOST_REPEATS),
+        (sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_TABLE),
+        (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+        (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    ):
+        database.setlimit(limit, most)
+    for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
+        database.execute(f"PRAGMA {setting}")
+
+
+def _made_ours(path: Path, copy: Path) -> bool:
+    """Have SQLite read what is there of a copy whose end is missing, and return whether that is so.
+
+    Raises:
+        RecordError: its head is not that of a record of this format. SQLite has not read it by then: the page with the
+            names of tables has as many of them as ours.
+    """
+    with copy.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.startswith(b"SQLite format 3\0") or len(head) < _HEAD or int.from_bytes(head[68:72]) != APPLICATION:
+        raise RecordError(f"{path} is no flight record")
+    version = int.from_bytes(head[60:64])
+    if version != FORMAT:
+        raise RecordError(f"{path} is a flight record of format {version}; this kac reads {FORMAT}")
+    if head[100] != 13 or int.from_bytes(head[103:105]) != len(TABLES):  # a leaf, with so many cells
+        raise RecordError(f"{path} is no flight record: its tables are others")
+    pages = copy.stat().st_size // max(1, int.from_bytes(head[16:18]))
+    if pages >= int.from_bytes(head[28:32]):
+        return False
+    with copy.open("r+b") as file:
+        file.seek(28)
+        file.write(pages.to_bytes(4))
+    return True
+
+
+def _copied(path: Path, folder: Path) -> Path:
+    """Copy a database, as it is now, into a folder. Returns the copy.
+
+    While it is recorded into, and after a kill, its last pages stand in a file next to it. A salt there tells whether
+    pages went from there into the database meanwhile.
+
+    Raises:
+        RecordError: it is larger than MOST_FILE, or changes faster than it can be copied.
+        OSError: it can't be read or copied.
+        sqlite3.Error: its last pages can't be read.
+    """
+    copy, last = folder / "record", folder / "record-wal"
+    beside = path.with_name(path.name + "-wal")
+    for _ in range(_TRIES):
+        before = _start(beside)
+        _copy(path, copy)
+        if not before:
+            if not _start(beside):
+                return copy
+            continue
+        try:
+            _copy(beside, last)
+        except FileNotFoundError:
+            continue
+        if _start(last)[_SALT] == before[_SALT]:
+            break
+    else:
+        raise RecordError(f"{path} changes while it is copied: try it again")
+    whole = folder / "whole"
+    source, target = sqlite3.connect(copy), sqlite3.connect(whole)
+    try:
+        source.backup(target)  # page by page: no table is read
+    finally:
+        source.close()
+        target.close()
+    return whole
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with open_plain(path) as file:
+            return file.read(_SALT.stop)
+    except FileNotFoundError:
+        return b""
+
+
+def _copy(path: Path, to: Path) -> None:
+    with open_plain(path) as source:
+        size = os.fstat(source.fileno()).st_size
+        if size > MOST_FILE:
+            raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB")
+        with to.open("wb") as target:
+            while size and (data := source.read(min(size, 1 << 20))):
+                target.write(data)
+                size -= len(data)

@@ -1,21 +1,31 @@
-"""Writes a flight record into a file, a frame at a time, so that it is whole whenever the process ends."""
+"""Writes a flight record into a file, a transaction a second, so that it can be read whenever the process ends."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
+import stat
+from contextlib import suppress
 from pathlib import Path
 
-from console.flight.answer import Answer, Header, RecordError
-from console.flight.coding import Encoder
-from console.flight.frames import MAGIC, DamagedFrame, frames_of, read_record
-from console.safe_files import open_private
+from console.flight.answer import Header
+from console.flight.flight_reader import FlightReader
+from console.flight.record_file import MOST_FILE
+from console.flight.store import Store, as_os_errors, create
+from console.safe_files import UntrustedPath, open_private, resolved
+
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite keeps next to a database while it is written."""
+_CHECKPOINT = 64
+"""Pages that wait in the file next to the record, about: with them it takes 256 KiB more."""
+_BUSY_SECONDS = 10.0
 
 
-class FlightWriter:
-    """An open file, for its owner alone. Each frame is handed to the system at once: what was written survives a killed
-    process. Not for several threads.
+class FlightWriter(Store):
+    """An open file, for its owner alone. What was committed survives a killed process, and a power cut but for the last
+    seconds. Not for several threads at once.
 
-    size: bytes of the file.
+    size: bytes of the file, once it is closed; from any thread.
     """
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
@@ -23,39 +33,48 @@ class FlightWriter:
 
         Args:
             path: its folder has to exist, and stays as it is.
-            append: begin a new part if the file exists; an incomplete frame at its end is cut off first.
+            append: begin a new part if the file exists.
 
         Raises:
             FileExistsError: the file exists, and `append` is False.
-            UntrustedPath: the file, or a link to it, belongs to another user.
+            UntrustedPath: the file, a link to it, or what SQLite keeps next to it belongs to another user.
             RecordError: the file to append to is no flight record, or is damaged.
             OSError: it can't be opened or written.
         """
-        self._file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
+        self.size = 0
+        file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
+        is_new = not os.fstat(file).st_size
+        os.close(file)  # before SQLite opens it: the locks of a process go with any of its descriptors
+        target = resolved(path)
+        _require_own_side_files(target)
+        if not is_new:
+            FlightReader(path).require_whole()
+        with as_os_errors():
+            database = sqlite3.connect(target, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            self.size = _end_of(path, self._file)
-            self._encoder = Encoder(header)
-            self._write((b"" if self.size else MAGIC) + self._encoder.begin())
+            if is_new:
+                with as_os_errors():
+                    database.execute("PRAGMA synchronous = OFF")  # nothing can be lost yet
+                create(database)
+            with as_os_errors():
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = NORMAL")
+                database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+                (size,) = database.execute("PRAGMA page_size").fetchone()
+                database.execute(f"PRAGMA max_page_count = {MOST_FILE // size}")  # larger ones are not read
+            super().__init__(database, header)
         except BaseException:
-            os.close(self._file)
+            database.close()
             raise
 
-    def add(self, answer: Answer) -> None:
-        """Add an answer. It is written with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may wait
-        SAME_WAIT_MS.
-
-        Raises:
-            OSError: the answers that were due can't be written, as on a full disk.
-        """
-        self._write(self._encoder.add(answer))
-
-    def flush_changed(self) -> None:
-        """Write the waiting answers if any of them changed. Raises OSError."""
-        self._write(self._encoder.flush_changed())
-
     def flush(self) -> None:
-        """Write the waiting answers. Raises OSError."""
-        self._write(self._encoder.flush())
+        """Commit the waiting answers. Raises OSError."""
+        super().flush()
+        with as_os_errors():
+            pages, size = (
+                self.database.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
+            )
+        self.size = pages * size
 
     def close(self) -> None:
         """Write the waiting answers, sync the file to the disk, and close it.
@@ -65,30 +84,17 @@ class FlightWriter:
         """
         try:
             self.flush()
-            os.fsync(self._file)
+            with suppress(sqlite3.OperationalError):  # others have it open: they leave one file
+                self.database.execute("PRAGMA journal_mode = DELETE")
         finally:
-            os.close(self._file)
-
-    def _write(self, data: bytes) -> None:
-        while data:
-            written = os.write(self._file, data)
-            self.size += written
-            data = data[written:]
+            self.database.close()
 
 
-def _end_of(path: Path, file: int) -> int:
-    """Return the offset of the next frame, after the last whole one; an incomplete frame behind that is cut off. Raises
-    RecordError for a damaged file, OSError."""
-    size = os.fstat(file).st_size
-    if not size:
-        return 0
-    data = read_record(path)
-    end = len(MAGIC)
-    try:
-        for frame in frames_of(data, end):
-            end = frame.end
-    except DamagedFrame as error:
-        raise RecordError(f"{path} is damaged: {error}") from error
-    os.ftruncate(file, end)
-    os.lseek(file, end, os.SEEK_SET)
-    return end
+def _require_own_side_files(path: Path) -> None:
+    """Raise UntrustedPath where another user put something next to a record: SQLite would take it for a part of it."""
+    for each in SIDE_FILES:
+        side = path.with_name(path.name + each)
+        with suppress(FileNotFoundError):
+            found = side.lstat()
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise UntrustedPath(side, "it is no regular file of this user")

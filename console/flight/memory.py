@@ -1,109 +1,189 @@
-"""The last half hour of answers, in memory: parts of a few minutes each, so that the oldest can go."""
+"""The last half hour of answers, in memory: what is older is deleted, but for the last answer to each question."""
 
 from __future__ import annotations
 
-from collections import deque
+import sqlite3
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from console.flight.answer import Answer, Header
-from console.flight.coding import Encoder
-from console.flight.frames import MAGIC
+from console.flight.answer import Answer, Asked, Header
+from console.flight.record_file import MOST_REPEATS, Changed, Repeats, crc_of, unsqueezed
+from console.flight.store import Known, Store, as_os_errors, create, key_of
+from console.model.foreign_json import json_as
 from console.safe_files import PRIVATE, write_whole
 
 KEPT_MS = 30 * 60_000
 MOST_BYTES = 20 << 20
-"""Bytes of frames; with what encoders hold to find what changed, and what waits for them, it stays below 64 MiB."""
+"""Bytes of the database; with the answers that are held and what waits for them, it stays below 64 MiB."""
 MOST_HELD = 28 << 20
-"""Bytes that an encoder holds; 40,000 partitions take 25 MiB."""
+"""Bytes of answers that are held decompressed; of 40,000 partitions 6 MB change all the time."""
 PART_MS = 5 * 60_000
-PART_BYTES = 5 << 20
+"""How much more than the half hour is kept: so often the oldest goes."""
+
+_FULL = MOST_BYTES * 3 // 4
+"""Bytes that are left where the oldest had to go because it was too much."""
+_DELETE_OLDER = (
+    "DELETE FROM answers WHERE at_ms < ? AND id NOT IN (SELECT max(id) FROM answers WHERE at_ms < ? GROUP BY question)"
+)
+_DELETE_UNUSED = (
+    "DELETE FROM questions WHERE id NOT IN (SELECT question FROM answers)",
+    "DELETE FROM payloads WHERE id NOT IN (WITH RECURSIVE used(id) AS (SELECT payload FROM answers UNION"
+    " SELECT request FROM questions UNION SELECT base FROM payloads JOIN used USING (id)) SELECT id FROM used"
+    " WHERE id IS NOT NULL)",
+)
+_SIZES = (
+    "WITH RECURSIVE used(question, id) AS (SELECT question, payload FROM answers"
+    " UNION SELECT id, request FROM questions UNION SELECT question, base FROM payloads JOIN used USING (id))"
+    " SELECT question, sum(length(zstd)) FROM used JOIN payloads USING (id) GROUP BY question"
+)
 
 
-class _Part:
-    """The frames of a few minutes. header: its number of carried answers, and when it began."""
-
-    def __init__(self, header: Header, encoder: Encoder) -> None:
-        self.header = header
-        self.encoder: Encoder | None = encoder
-        self.frames: list[bytes] = []
-        self.size = 0
-        self.ended_ms = header.began_ms
-
-    def put(self, frames: bytes) -> None:
-        """Add frames to the part."""
-        if frames:
-            self.frames.append(frames)
-            self.size += len(frames)
-
-
-class Memory:
-    """Keeps what was answered in the last half hour, in at most 64 MiB. Not for several threads.
-
-    size: bytes of frames. began_ms: from when on all answers are there, None before the first.
-    """
+class Memory(Store):
+    """Keeps what was answered in the last half hour, in at most 64 MiB. Not for several threads."""
 
     def __init__(self, header: Header) -> None:
-        """Begin empty. header: of the files that are written; their times are filled in."""
-        self._header = header
-        self._parts: deque[_Part] = deque()
+        """Begin empty.
+
+        Args:
+            header: of the files that are written; their times are filled in.
+        """
+        database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        create(database)
+        super().__init__(database, header, MOST_HELD)
+        self.began_ms: int | None = None
+        """From when on all answers are there; None before the first."""
+        self.left_off = 0
+        """Answers that are not kept, since the last ones alone take more than MOST_BYTES."""
+        self._too_large: dict[Asked, int] = {}
 
     @property
     def size(self) -> int:
-        """Bytes of frames."""
-        return sum(part.size for part in self._parts)
-
-    @property
-    def began_ms(self) -> int | None:
-        """From when on all answers are there, None before the first."""
-        return self._parts[0].header.began_ms if self._parts else None
+        """Bytes of the database that are in use."""
+        pages, free, size = (
+            int(self.database.execute(f"PRAGMA {each}").fetchone()[0])
+            for each in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer, and drop the oldest parts beyond KEPT_MS or MOST_BYTES."""
-        part = self._parts[-1] if self._parts else self._begin(answer.at_ms, [])
-        if answer.at_ms - part.header.began_ms >= PART_MS or part.size >= PART_BYTES:
-            assert part.encoder is not None
-            part.put(part.encoder.flush())
-            carried = part.encoder.last_answers()
-            part.encoder = None
-            part = self._begin(answer.at_ms, carried)
-        assert part.encoder is not None
-        part.put(part.encoder.add(answer))
-        part.ended_ms = answer.at_ms
-        while len(self._parts) > 1 and (self._parts[0].ended_ms < answer.at_ms - KEPT_MS or self.size > MOST_BYTES):
-            self._parts.popleft()
-
-    def flush_changed(self) -> None:
-        """Encode the waiting answers if any of them changed."""
-        if self._parts and (encoder := self._parts[-1].encoder) is not None:
-            self._parts[-1].put(encoder.flush_changed())
-
-    def flush(self) -> None:
-        """Encode the waiting answers."""
-        if self._parts and (encoder := self._parts[-1].encoder) is not None:
-            self._parts[-1].put(encoder.flush())
+        """Keep an answer, and delete the oldest beyond KEPT_MS or MOST_BYTES."""
+        if self._too_large and self._is_left_off(answer):
+            return
+        if self.began_ms is None:
+            self.began_ms = answer.at_ms
+        super().add(answer)
+        if answer.at_ms - self.began_ms >= KEPT_MS + PART_MS:
+            self.flush()
+            self._delete_before(answer.at_ms - KEPT_MS)
+        if self.size > MOST_BYTES:
+            self.flush()
+            self._make_room(answer.at_ms)
 
     def close(self) -> None:
-        """Do nothing: there is no file to close."""
+        """Free the memory."""
+        self.database.close()
 
     def write(self, path: Path, cluster_id: str, kac: str = "") -> int:
-        """Write all that is kept into a file of mode 0600, whole or not at all. kac: its version, ``""`` where it is
-        not said. Returns its size in bytes. Raises OSError and UntrustedPath."""
+        """Write all that is kept into a file of mode 0600, whole or not at all.
+
+        Args:
+            kac: its version, ``""`` where it is not said.
+
+        Returns:
+            The size of the file, bytes.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        import tempfile
+
         self.flush()
-        made = [MAGIC]
-        for part in self._parts:
-            made.append(Encoder(replace(part.header, cluster_id=cluster_id, kac=kac)).begin())
-            made += part.frames
-        data = b"".join(made)
+        with tempfile.TemporaryDirectory(prefix="kac-record-") as folder, as_os_errors():
+            whole = Path(folder) / "record"
+            said = cluster_id, kac, self.began_ms or 0, self.left_off
+            self.database.execute("UPDATE parts SET cluster_id = ?, kac = ?, began_ms = ?, left_off = ?", said)
+            self.database.execute("VACUUM INTO ?", (str(whole),))
+            data = whole.read_bytes()
         write_whole(path, data, PRIVATE)
         return len(data)
 
-    def _begin(self, at_ms: int, carried: list[Answer]) -> _Part:
-        header = replace(self._header, began_ms=at_ms, carried=len(carried))
-        encoder = Encoder(header, MOST_HELD)
-        part = _Part(header, encoder)
-        for answer in carried:
-            part.put(encoder.add(answer))
-        self._parts.append(part)
-        return part
+    # -- what goes -------------------------------------------------------------------------------------------------
+
+    def _delete_before(self, at_ms: int) -> None:
+        """Delete the answers before a time, but for the last one to each question, which says what was known then; a
+        cell of repeats that ends later stays whole, with the answers since."""
+        database = self.database
+        with as_os_errors():
+            straddling = "SELECT min(at_ms) FROM repeats WHERE at_ms < ? AND last_ms >= ?"
+            (begins_ms,) = database.execute(straddling, (at_ms, at_ms)).fetchone()
+            at_ms = at_ms if begins_ms is None else begins_ms
+            last = self._last_repeats(at_ms)
+            database.execute("BEGIN")
+            database.execute("DELETE FROM repeats WHERE last_ms < ?", (at_ms,))
+            database.execute(_DELETE_OLDER, (at_ms, at_ms))
+            for found in database.execute("SELECT * FROM answers WHERE at_ms < ?", (at_ms,)).fetchall():
+                row = Changed(*found[:-1])
+                said_ms, took_ms = last.get(row.question, (0, 0))
+                if said_ms > row.at_ms:
+                    row = row._replace(at_ms=said_ms, took_ms=took_ms)
+                    changes = row.at_ms, row.took_ms, crc_of(row), row.id
+                    database.execute("UPDATE answers SET at_ms = ?, took_ms = ?, crc = ? WHERE id = ?", changes)
+            self._delete_unused()
+            database.execute("COMMIT")
+        self.began_ms = at_ms
+
+    def _last_repeats(self, before_ms: int) -> dict[int, tuple[int, int]]:
+        """Return of the repeats that go when the last one to each question came, and how long it took."""
+        last: dict[int, tuple[int, int]] = {}
+        found = self.database.execute("SELECT at_ms, zstd FROM repeats WHERE last_ms < ? ORDER BY id", (before_ms,))
+        for at_ms, cell in found:
+            said = json_as(unsqueezed(cell, most=MOST_REPEATS), Repeats)
+            for question, after, took in zip(said.questions, said.after, said.took, strict=True):
+                at_ms += after
+                last[question] = at_ms, took
+        return last
+
+    def _delete_unused(self) -> None:
+        for statement in _DELETE_UNUSED:
+            self.database.execute(statement)
+        self.forget_missing()
+
+    def _make_room(self, now_ms: int) -> None:
+        """Delete the oldest until three quarters are left; where the last answers alone take more, leave the largest of
+        them off for a while, those to questions that no client asks any more first."""
+        began = self.began_ms or now_ms
+        for part in (2, 4, 8, 16):
+            self._delete_before(now_ms - (now_ms - began) // part)
+            if self.size <= _FULL:
+                return
+        self._delete_before(now_ms + 1)
+        self._too_large = {asked: at for asked, at in self._too_large.items() if now_ms - at < PART_MS}
+        by_id = {known.id: (asked, known) for asked, known in self.known.items()}
+        sizes = dict(self.database.execute(_SIZES).fetchall())
+        order = sorted(sizes, key=lambda each: (_is_asked(by_id.get(each), now_ms), -sizes[each]), reverse=True)
+        while order and (excess := self.size - _FULL) > 0:
+            while order and excess > 0:
+                number = order.pop()
+                excess -= sizes[number]
+                with as_os_errors():
+                    gone = self.database.execute("DELETE FROM answers WHERE question = ?", (number,)).rowcount
+                if _is_asked(by_id.get(number), now_ms):
+                    self.left_off += gone
+                    self._too_large[by_id[number][0]] = now_ms
+            with as_os_errors():
+                self._delete_unused()
+
+    def _is_left_off(self, answer: Answer) -> bool:
+        """Return whether an answer is one of those for which there was no room a few minutes ago, and count it."""
+        asked = key_of(answer.asked)
+        since = self._too_large.get(asked)
+        if since is None:
+            return False
+        if answer.at_ms - since >= PART_MS:
+            del self._too_large[asked]  # perhaps it is smaller now
+            return False
+        self.left_off += 1
+        return True
+
+
+def _is_asked(known: tuple[Asked, Known] | None, now_ms: int) -> bool:
+    return known is not None and known[1].at_ms >= now_ms - KEPT_MS

@@ -179,7 +179,10 @@ def _record(data: Json) -> Numbered | Note:
 
 def _edit_line(entry: Entry) -> EditLine:
     staged = entry.staged
-    edit, was = edit_json(staged.edit, entry.secret), was_json(staged.edit, staged.was)
+    was = was_json(staged.edit, staged.was)
+    edit = edit_json(staged.edit)
+    if entry.secret and "value" in edit:
+        edit["value"] = None
     return EditLine(
         edit, was, staged.lasts_ms, entry.until, staged.reverts, staged.topic_id, entry.overridden, entry.overrides
     )
@@ -188,7 +191,7 @@ def _edit_line(entry: Entry) -> EditLine:
 def _entry(line: EditLine) -> Entry:
     edit = edit_of(dict(line.edit))
     staged = Staged(edit, was_of(edit, line.was), line.lasts_ms, line.reverts, line.topic_id)
-    return Entry(staged, line.until, line.overridden, line.overrides, secret=bool(line.edit.get("secret")))
+    return Entry(staged, line.until, line.overridden, line.overrides, secret=edit.holds_secret)
 
 
 MOST_MESSAGE = 500

@@ -26,6 +26,8 @@ from console.model.journal_lines import (
     unknown_kind,
 )
 from console.model.numbers import json_text
+from console.plan.edit_json import edit_of, slot_json
+from console.plan.edits import Slot
 
 Where = TypeVar("Where")
 """The place of a line, by which it is found again."""
@@ -43,7 +45,7 @@ class _Change(Generic[Where]):
     not closed. reverts: edits of other changes that its edits take back, by its edit."""
 
     at: datetime
-    slots: tuple[str, ...]
+    slots: tuple[Slot, ...]
     requests: tuple[tuple[int, ...], ...]
     lasting: set[int]
     reverts: dict[int, tuple[int, int]]
@@ -146,7 +148,7 @@ class OpenChanges(Generic[Where]):
         self._latest = at if self._latest is None else max(self._latest, at)
         self._changes[number] = _Change(
             at,
-            tuple(slot_key(entry["edit"]) for entry in edits),
+            tuple(edit_of(entry["edit"]).slot for entry in edits),
             tuple(tuple(request["edits"]) for request in data["requests"]),
             {place for place, entry in enumerate(edits) if "until" in entry and "reverts" not in entry},
             {p: (e["reverts"][0], e["reverts"][1]) for p, e in enumerate(edits) if "reverts" in e},
@@ -168,7 +170,7 @@ class OpenChanges(Generic[Where]):
             if change.status(at) == "applied"
         }
         kept: set[int] = set()
-        watched: dict[str, int] = {}
+        watched: dict[Slot, int] = {}
         for number, change in self._changes.items():
             lasting = [at for at in change.lasting if (number, at) not in undone and change.status(at) == "applied"]
             open_ = [*change.unknown(), *lasting]
@@ -183,19 +185,10 @@ class OpenChanges(Generic[Where]):
         self._changes = {number: change for number, change in self._changes.items() if number in kept}
 
 
-_VALUES = frozenset({"op", "value", "secret", "partitions", "replication", "assignments", "configs", "iterations"})
-"""The fields of an edit that say what is done. All others say where; a new kind of edit has its values in ``value``."""
-
-
-def slot_key(edit: Json) -> str:
-    """Return the place that an edit changes, equal for all edits of it."""
-    return json_text({name: field for name, field in edit.items() if name not in _VALUES}, sort_keys=True)
-
-
-def slots_of(line: bytes) -> frozenset[str]:
+def slots_of(line: bytes) -> frozenset[Slot]:
     """Return the places that the change of an intent's line touches; none where it can't be read."""
     try:
-        return frozenset(slot_key(entry["edit"]) for entry in json_of(line)["edits"])
+        return frozenset(edit_of(entry["edit"]).slot for entry in json_of(line)["edits"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return frozenset()
 
@@ -203,10 +196,10 @@ def slots_of(line: bytes) -> frozenset[str]:
 class Touches:
     """Whether an intent's line touches one of these places."""
 
-    def __init__(self, slots: Iterable[str]) -> None:
+    def __init__(self, slots: Iterable[Slot]) -> None:
         self._slots = frozenset(slots)
         # A line that does not hold the longest word of any of them need not be decoded.
-        words = [max(_words(json_of(slot)), key=len) for slot in self._slots]
+        words = [max(_words(slot_json(slot)), key=len) for slot in self._slots]
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
@@ -219,7 +212,7 @@ class Touches:
 def _words(value: object) -> list[str]:
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [word for each in value for word in _words(each)] or [""]
     return [value] if isinstance(value, str) else [""]
 

@@ -25,7 +25,6 @@ from console.model.journal_lines import (
     OperationLine,
     Origin,
     Who,
-    origin_of,
     segment_folder,
     time_of,
     time_text,
@@ -186,7 +185,7 @@ class Lease:
         return descriptor
 
     def _write(self, descriptor: int, holder: Holder) -> None:
-        data = {"by": holder.by._asdict(), "until": time_text(holder.until)}
+        data = {"by": msgspec.to_builtins(holder.by), "until": time_text(holder.until)}
         content = json_text(data).encode("ascii")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, content, 0)
@@ -203,6 +202,6 @@ def _holder(data: bytes) -> Holder | None:
     """Return the holder, None where no process holds it, or the file is torn: its writer died."""
     try:
         found = json_of(data)
-        return Holder(origin_of(found["by"]), time_of(found["until"]))
+        return Holder(msgspec.convert(found["by"], Origin), time_of(found["until"]))
     except (ValueError, KeyError, TypeError, AttributeError):  # a BadLine is a ValueError
         return None

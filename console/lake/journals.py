@@ -71,11 +71,12 @@ class Setting(NamedTuple):
     is_sensitive: bool = False
 
 
-_OPS = {"set": "set", "add": "set", "grow": "set", "create": "set", "unset": "delete", "remove": "delete"}
-_DONE_ONCE = frozenset({"elect-preferred", "elect-unclean", "cancel-move", "move", "abort"})
-"""Edits that leave no attribute."""
-_WITHOUT_SETTINGS = frozenset({"group", "group_offset", "records_of", "registration"})
-"""Fields of edits of what is no setting."""
+_WITHOUT_SETTINGS = frozenset(
+    {"make-token", "renew", "expire", "end-transaction", "elect-preferred", "elect-unclean", "move-replicas"}
+    | {"cancel-move", "move-replica-dir", "trim-log", "remove-registration", "commit-offset", "delete-offset"}
+    | {"delete-group", "join-quorum", "leave-quorum"}
+)
+"""Edits that leave no attribute, or are of what is no setting."""
 _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
     **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -92,26 +93,41 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
     Raises:
         KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is no edit.
     """
-    if edit["op"] in _DONE_ONCE or edit.keys() & _WITHOUT_SETTINGS:
-        return ()
-    op = _OPS.get(edit["op"], edit["op"])
-    if op not in ("set", "delete", "append", "subtract"):
-        raise ValueError(op)
+    kind = edit["op"]
     known = None if was == "unread" else was
-    if "feature" in edit:
-        old = str(int(known)) if known is not None else None
-        return (Setting("feature", edit["feature"], ":level", op, str(int(edit["value"])), old),)
-    if "acl" in edit:
-        return (_acl(edit["acl"], op, known),)
-    if "quota" in edit:
-        value = quota_value(float(edit["value"])) if op == "set" else None
-        old = quota_value(float(known)) if known is not None else None
-        return (Setting("quota", quota_key(edit["quota"]), edit["key"], op, value, old),)
-    if "scram" in edit:
-        mechanism = str(edit["mechanism"]).replace("_", "-")
-        old = scram_value(int(known["iterations"])) if known is not None else None
-        return (Setting("scram", edit["scram"], mechanism, op, None, old, is_sensitive=op == "set"),)
-    return _topic(edit, op, known) if "topic" in edit else (_config(edit, op, known),)
+    match kind:
+        case _ if kind in _WITHOUT_SETTINGS:
+            return ()
+        case "set-feature":
+            old = str(int(known)) if known is not None else None
+            return (Setting("feature", edit["name"], ":level", "set", str(int(edit["level"])), old),)
+        case "add-acl" | "remove-acl":
+            return (_acl(edit["acl"], "set" if kind == "add-acl" else "delete", known),)
+        case "set-quota" | "unset-quota":
+            return (_quota(edit, known),)
+        case "upsert-scram" | "delete-scram":
+            user, op = edit["user"], "set" if kind == "upsert-scram" else "delete"
+            mechanism = str(user["mechanism"]).replace("_", "-")
+            old = scram_value(int(known[1])) if known is not None else None
+            return (Setting("scram", user["user"], mechanism, op, None, old, is_sensitive=op == "set"),)
+        case "create-topic":
+            return _created(edit["topic"])
+        case "grow-topic":
+            old = str(len(known["replicas"])) if known is not None else None
+            return (Setting("topic", edit["name"], ":partitions", "set", str(int(edit["partitions"])), old),)
+        case "delete-topic":
+            old = known["id"] if known is not None else None
+            return (Setting("topic", edit["name"], ":topic_id", "delete", None, old),)
+        case _:
+            return (_config(edit, _CONFIG_OPS[kind], known),)
+
+
+def _quota(edit: Mapping[str, Any], was: Any) -> Setting:
+    parts = edit["entity"]
+    entity = dict(zip(parts[::2], parts[1::2], strict=True))
+    value = quota_value(float(edit["value"])) if "value" in edit else None
+    old = quota_value(float(was)) if was is not None else None
+    return Setting("quota", quota_key(entity), edit["key"], "delete" if value is None else "set", value, old)
 
 
 def _acl(acl: Any, op: str, was: Any) -> Setting:
@@ -122,40 +138,38 @@ def _acl(acl: Any, op: str, was: Any) -> Setting:
     return Setting("acl", upon, attr, op, value, ACL_SET if was is not None else None)
 
 
-def _topic(edit: Mapping[str, Any], op: str, was: Any) -> tuple[Setting, ...]:
-    name = edit["topic"]
-    if op == "delete":
-        return (Setting("topic", name, ":topic_id", op, None, was["id"] if was is not None else None),)
-    if edit["op"] == "grow":
-        old = str(len(was["replicas"])) if was is not None else None
-        return (Setting("topic", name, ":partitions", op, str(int(edit["partitions"])), old),)
-    assigned = edit["assignments"]
-    partitions = len(assigned) or int(edit["partitions"])
-    replication = len(assigned[0]) if assigned else int(edit["replication"])
-    configs = {key: None if is_secret("topic", key) else value for key, value in edit["configs"].items()}
+def _created(topic: Mapping[str, Any]) -> tuple[Setting, ...]:
+    name, assigned = topic["name"], topic["assignments"]
+    partitions = len(assigned) or int(topic["partitions"])
+    replication = len(assigned[0]) if assigned else int(topic["replication"])
+    configs = {key: None if is_secret("topic", key) else value for key, value in topic["configs"].items()}
     return (
-        Setting("topic", name, ":partitions", op, str(partitions) if partitions > 0 else None),
-        Setting("topic", name, ":replication", op, str(replication) if replication > 0 else None),
+        Setting("topic", name, ":partitions", "set", str(partitions) if partitions > 0 else None),
+        Setting("topic", name, ":replication", "set", str(replication) if replication > 0 else None),
         *(
-            Setting("topic", name, key, op, value, is_sensitive=value is None)
+            Setting("topic", name, key, "set", value, is_sensitive=value is None)
             for key, value in sorted(configs.items(), key=lambda item: item[0])
         ),
     )
 
 
+_CONFIG_OPS = {"set-config": "set", "unset-config": "delete", "append-config": "append", "subtract-config": "subtract"}
+
+
 def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
-    type_ = edit["type"]
+    type_, name = edit["resource"]
     entity_type = CONFIG_TYPES[type_] if isinstance(type_, int) else type_.lower().replace("_", "-")
     if entity_type not in _OWN_SOURCES:
         raise ValueError(entity_type)
     key = edit["key"]
-    secret = bool(edit.get("secret")) or is_secret(entity_type, key)
-    value = None if secret or op == "delete" else edit["value"]
+    given = None if op == "delete" else edit["value"]
+    secret = (given is None and op != "delete") or is_secret(entity_type, key)
+    value = None if secret else given
     source = None if was is None else str(was["source"])
     own = was is not None and source in _OWN_SOURCES[entity_type] and not was["sensitive"] and not secret
     return Setting(
         entity_type,
-        config_key(entity_type, edit["name"]),
+        config_key(entity_type, name),
         key,
         op,
         value,

@@ -28,14 +28,14 @@ _SHARED = "DATABRICKS_RUNTIME_VERSION"
 
 # -- settings --------------------------------------------------------------------------------------------------------
 
-_SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
+SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
 """Options with such names are shown as stars in Spark's logs, pages and explanations."""
 
 EVERYWHERE = {
     "spark.app.name": "kac lake",
     "spark.sql.session.timeZone": "UTC",
-    "spark.redaction.regex": _SECRETS,
-    "spark.sql.redaction.options.regex": _SECRETS,
+    "spark.redaction.regex": SECRETS,
+    "spark.sql.redaction.options.regex": SECRETS,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -164,7 +164,7 @@ def stopping(spark: SparkSession) -> Iterator[None]:
 
 SECONDS_LATER = 0.02
 BEGINS_JAVA = "begin_java"
-"""The function that begins Java: an interrupt inside of it would leave a process that nobody knows."""
+"""The function that begins Java: an interrupt inside of it would leave a process without an owner."""
 _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
 """Names of functions that Python or py4j calls when something is collected; and the one that begins Java."""
 

@@ -106,7 +106,12 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
         if committed is None:
             message = f"the group has no offset of {clean(place[0], 80)}/{place[1]} to go on from"
             raise CommandError(message, "give an offset, or reset to earliest, latest or a time", to.span)
-        return committed.offset + to.number
+        # Not further than the log goes: what retention took can't be read again.
+        return min(max(committed.offset + to.number, log(place).start), log(place).end)
+
+    def current(place: TopicPartition) -> int:
+        committed = position.committed.get(place)
+        return log(place).end if committed is None else committed.offset
 
     match to.how:
         case "earliest":
@@ -117,6 +122,8 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
             return at_time
         case "by":
             return beside
+        case "current":
+            return current
         case _:
             return lambda _place: to.number
 

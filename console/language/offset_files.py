@@ -1,10 +1,11 @@
-"""Files of offsets as kafka-consumer-groups exports and takes them: CSV without a header, ``topic,partition,offset`` or
+"""Files of offsets, read and written as Kafka's tool does: CSV without a header, ``topic,partition,offset`` or
 ``group,topic,partition,offset`` (ConsumerGroupCommand, CsvUtils).
 """
 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -18,13 +19,10 @@ from console.language.statements import OffsetRow, Statement
 from console.language.tokenizer import Span
 from console.language.verbs.reset import ResetOffsets
 from console.model.java_logs import without_log_lines
+from console.plan.edits import CommitOffset
 from console.present.text import clean
 
 S = TypeVar("S", bound=Statement)
-
-
-class NotInFile(CommandError):
-    """The file has no offset of the group."""
 
 
 LIMIT = 8 << 20
@@ -80,8 +78,17 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
         raise CommandError(f"the file has more than {ROWS:,} lines", "Split it.", span)
     if not found:
         names = _some(others)
-        raise NotInFile(f"the file has no offset of group '{clean(group, 80)}'", names and f"it has {names}", span)
+        raise CommandError(f"the file has no offset of group '{clean(group, 80)}'", names and f"it has {names}", span)
     return tuple(found.values())
+
+
+def offset_lines(commits: Iterable[CommitOffset], *, with_group: bool) -> list[str]:
+    """Return the lines of a file of offsets, which `offset_rows` reads. with_group: with the group as first column."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(
+        [*([each.group] if with_group else []), each.topic, each.partition, each.offset] for each in commits
+    )
+    return out.getvalue().split("\n")[:-1]
 
 
 def _row(cells: list[str], line: int, span: Span | None) -> tuple[OffsetRow, str | None]:

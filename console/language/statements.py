@@ -124,17 +124,20 @@ class OffsetRow(Node, frozen=True):
 
 
 class OffsetPosition(Node, frozen=True):
-    """Where a group is to continue. how: earliest, latest, offset, time, by or file. number: the offset, milliseconds
-    since 1970, or how many records on or back. metadata, epoch: kept with an offset; ``""`` and -1 for none. restored:
-    an offset that the group had, which may be outside of the log. rows: of the file at `path`, None until read."""
+    """Where a group is to continue."""
 
     how: str
+    """earliest, latest, current, offset, time, by or file."""
     number: int = 0
+    """The offset, milliseconds since 1970, or how many records on or back."""
     path: str = ""
     metadata: str = ""
+    """Kept with an offset; ``""`` for none, as an epoch of -1."""
     epoch: int = -1
     restored: bool = False
+    """Whether the group had the offset, which may be outside of the log."""
     rows: tuple[OffsetRow, ...] | None = None
+    """The rows of the file at `path`, None until it is read."""
     span: Span = NOWHERE
 
 

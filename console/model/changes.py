@@ -17,7 +17,7 @@ from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.model.numbers import plural
 from console.model.quota import QuotaEntity
-from console.model.secret import Secret
+from console.model.secret import MaybeSecret, Secret
 
 ConfigValue = str | Secret | None
 """A value to send: None only with DELETE."""
@@ -89,7 +89,7 @@ class NewTopic(Struct, frozen=True):
     partitions: int = -1
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
-    configs: Mapping[str, str | Secret] = msgspec.field(default_factory=dict)
+    configs: Mapping[str, MaybeSecret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
 
 

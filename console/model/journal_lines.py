@@ -2,8 +2,8 @@
 (docs/trust.md). Pure.
 
 The console writes and reads them, and so does the lake's application on Spark's executors: Python 3.10, standard
-library. ASCII, so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay JSON here:
-each kind of edit reads its own.
+library and msgspec. ASCII, so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay
+JSON here: `console.plan.edit_json` reads them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar, get_args
 from urllib.parse import quote, unquote
+
+from msgspec import Meta, Struct, convert, field, to_builtins
 
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
@@ -36,7 +38,9 @@ BEGINNING_BYTES = 4096
 """What is kept of a longer line, by which it is named."""
 _PART = 1 << 18
 T = TypeVar("T")
-_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+Time = Annotated[datetime, Meta(tz=True)]
+HowItEnded = Annotated[str, Meta(pattern=rf"\A({'|'.join(sorted(STATUSES))})\Z")]
+"""One of `STATUSES`."""
 
 
 class BadLine(ValueError):
@@ -47,7 +51,7 @@ class CutLine(BadLine):
     """A line without an end."""
 
 
-class Who(NamedTuple):
+class Who(Struct, frozen=True, forbid_unknown_fields=True):
     """Who changes something: as the brokers know them, as the system does, by whom sudo was called, and the address
     that their SSH connection comes from; ``""`` for none."""
 
@@ -57,17 +61,17 @@ class Who(NamedTuple):
     ssh_client: str = ""
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a change comes from: the host, the door (console, run, shell, …), the process and when it started, by the
     system's own count, ``""`` if unknown."""
 
     host: str
     door: str
-    pid: int
+    pid: Annotated[int, Meta(ge=0, lt=1 << 31)]
     started: str = ""
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """A request of a change: Kafka's name of its API, the broker that has to get it (None: any), its edits' places."""
 
     api: str
@@ -82,7 +86,7 @@ class Place(NamedTuple):
     edit: int
 
 
-class EditLine(NamedTuple):
+class EditLine(Struct, frozen=True, omit_defaults=True):
     """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: number of the change and
     place of the edit that it takes back. topic_id: the topic that it was bound to. overridden: whether it overrode what
     another client had changed. overrides: configs of a topic that is deleted."""
@@ -90,18 +94,18 @@ class EditLine(NamedTuple):
     edit: Json
     was: Any
     lasts_ms: int | None = None
-    until: datetime | None = None
+    until: Time | None = None
     reverts: Place | None = None
     topic_id: str | None = None
     overridden: bool = False
-    overrides: Mapping[str, str] = _NOTHING
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
-class IntentLine(NamedTuple):
+class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="intent", rename={"origin": "from"}):
     """A change that is about to be sent, all of it. operation: the number of the operation of which it is a step."""
 
     change: int
-    at: datetime
+    at: Time
     context: str
     who: Who
     origin: Origin
@@ -110,72 +114,72 @@ class IntentLine(NamedTuple):
     operation: int | None = None
 
 
-class Sending(NamedTuple):
+class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
     """A request of a change is sent now."""
 
     change: int
     request: int
-    at: datetime
+    at: Time
 
 
-class EndedLine(NamedTuple):
+class EndedLine(Struct, frozen=True, omit_defaults=True):
     """How an edit ended. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id:
     of the topic that it created."""
 
-    status: str
+    status: HowItEnded
     error: tuple[str, str, str] | None = None
     topic_id: str | None = None
 
 
-class OutcomeLine(NamedTuple):
+class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):
     """How a request of a change ended, for each of its edits by their places."""
 
     change: int
     request: int
-    at: datetime
+    at: Time
     edits: Mapping[int, EndedLine]
 
 
-class Settled(NamedTuple):
+class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="settled"):
     """What a later read of the cluster showed of edits whose outcome was unknown: a status by the edit's place. Only
     APPLIED settles anything: that an edit does not show yet does not prove that its request is not still on its way.
     topic_ids: of topics that were created."""
 
     change: int
-    at: datetime
-    edits: Mapping[int, str]
-    topic_ids: Mapping[int, str] = _NOTHING
+    at: Time
+    edits: Mapping[int, HowItEnded]
+    topic_ids: Mapping[int, str] = field(default_factory=dict)
 
 
-class Decided(NamedTuple):
+class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decided"):
     """What an operator declared of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
 
     change: int
-    at: datetime
-    edits: Mapping[int, str]
+    at: Time
+    edits: Mapping[int, HowItEnded]
     who: Who
     why: str
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"):
     """An operator was shown that a change ended in the middle."""
 
     change: int
-    at: datetime
+    at: Time
 
 
-class Closed(NamedTuple):
+class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="closed"):
     """An edit that is not to be taken back any more, and why."""
 
     place: Place
-    at: datetime
+    at: Time
     why: str
 
 
-class Mended(NamedTuple):
+class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="mended"):
     """The line before had been cut, and was ended by hand."""
 
-    at: datetime
+    at: Time
     who: Who
 
 
@@ -184,13 +188,13 @@ OPERATION_KINDS = frozenset({"operation", "step", "progress", "asked", "ended"})
 """
 
 
-class OperationLine(NamedTuple):
+class OperationLine(Struct, frozen=True):
     """A line of an operation. change: its number, counted together with the changes. kind: one of OPERATION_KINDS.
     data: JSON, which `console.journal.operations` reads."""
 
     change: int
     kind: str
-    at: datetime
+    at: Time
     data: Json
 
 
@@ -323,8 +327,8 @@ def unknown_kind(kind: object) -> BadLine:
 
 def encoded(line: Line) -> bytes:
     """Return a line as it is written: JSON in ASCII and a line feed."""
-    kind, body = _body(line)
-    return json_text({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
+    data = to_builtins(line)
+    return json_text({"v": VERSION, "kind": data.pop("kind"), **data}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def time_text(at: datetime) -> str:
@@ -346,21 +350,15 @@ def time_of(text: str) -> datetime:
     return at
 
 
-def origin_of(data: Mapping[str, Any]) -> Origin:
-    """Return the origin of a change from its JSON.
-
-    Raises:
-        BadLine: a field is of another type, or no process can have the id.
-        TypeError: a field is missing, or unknown.
-    """
-    origin = Origin(**data)
-    texts = (origin.host, origin.door, origin.started)
-    if not all(isinstance(text, str) for text in texts) or type(origin.pid) is not int or not 0 <= origin.pid < 1 << 31:
-        raise BadLine("a process that can't be")
-    return origin
-
-
 # -- JSON ----------------------------------------------------------------------------------------------------------
+
+_FORMS: Mapping[str, type[Line]] = MappingProxyType(
+    {
+        **{str(each.__struct_config__.tag): each for each in get_args(Line) if each is not OperationLine},
+        **dict.fromkeys(OPERATION_KINDS, OperationLine),
+    }
+)
+"""The classes of lines by their kinds."""
 
 
 def line_of(data: Json) -> Line:
@@ -371,81 +369,13 @@ def line_of(data: Json) -> Line:
 
     Raises:
         BadLine: the kind is unknown to this release.
-        KeyError, TypeError, ValueError, AttributeError, IndexError: the data is not in the journal's form.
+        KeyError, TypeError, ValueError: the data is not in the journal's form.
     """
     kind = data["kind"]
-    read = _READERS.get(kind)
-    if read is None:
+    if kind not in _FORMS:
         raise unknown_kind(kind)
-    return read(data)
-
-
-def _intent(data: Json) -> IntentLine:
-    return IntentLine(
-        int(data["change"]),
-        time_of(data["at"]),
-        data["context"],
-        Who(**data["who"]),
-        origin_of(data["from"]),
-        tuple(map(_edit, data["edits"])),
-        tuple(Request(each["api"], each["broker"], tuple(each["edits"])) for each in data["requests"]),
-        int(data["operation"]) if "operation" in data else None,
-    )
-
-
-def _edit(data: Json) -> EditLine:
-    return EditLine(
-        data["edit"],
-        data["was"],
-        data.get("lasts_ms"),
-        time_of(data["until"]) if "until" in data else None,
-        _place(data["reverts"]) if "reverts" in data else None,
-        data.get("topic_id"),
-        bool(data.get("overridden")),
-        data.get("overrides", _NOTHING),
-    )
-
-
-def _ended(data: Json) -> EndedLine:
-    error = (data["error"], data["message"], data["remedy"]) if "error" in data else None
-    return EndedLine(status_of(data["status"]), error, data.get("topic_id"))
-
-
-def _outcome(data: Json) -> OutcomeLine:
-    edits = {int(place): _ended(each) for place, each in data["edits"].items()}
-    return OutcomeLine(int(data["change"]), int(data["request"]), time_of(data["at"]), edits)
-
-
-def _settled(data: Json) -> Settled:
-    topic_ids = {int(place): str(topic_id) for place, topic_id in data.get("topic_ids", {}).items()}
-    return Settled(int(data["change"]), time_of(data["at"]), _statuses(data), topic_ids)
-
-
-def _decided(data: Json) -> Decided:
-    who, why = Who(**data["who"]), str(data["why"])
-    return Decided(int(data["change"]), time_of(data["at"]), _statuses(data), who, why)
-
-
-_READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
-    {
-        "intent": _intent,
-        "sending": lambda data: Sending(int(data["change"]), int(data["request"]), time_of(data["at"])),
-        "outcome": _outcome,
-        "settled": _settled,
-        "decided": _decided,
-        "told": lambda data: Told(int(data["change"]), time_of(data["at"])),
-        "closed": lambda data: Closed(_place(data["place"]), time_of(data["at"]), str(data["why"])),
-        "mended": lambda data: Mended(time_of(data["at"]), Who(**data["who"])),
-        **dict.fromkeys(
-            OPERATION_KINDS,
-            lambda data: OperationLine(int(data["change"]), data["kind"], time_of(data["at"]), dict(data["data"])),
-        ),
-    }
-)
-
-
-def _statuses(data: Json) -> dict[int, str]:
-    return {int(place): status_of(status) for place, status in data["edits"].items()}
+    found: Line = convert(data, _FORMS[kind], str_keys=True)
+    return found
 
 
 def status_of(text: str) -> str:
@@ -457,75 +387,3 @@ def status_of(text: str) -> str:
     if text not in STATUSES:
         raise ValueError(text)
     return text
-
-
-def _place(data: Any) -> Place:
-    change, edit = data
-    return Place(int(change), int(edit))
-
-
-def _body(line: Line) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a line, and its fields in the order in which they are written."""
-    at = {"at": time_text(line.at)}
-    match line:
-        case IntentLine():
-            body: dict[str, Any] = {
-                "context": line.context,
-                "who": line.who._asdict(),
-                "from": line.origin._asdict(),
-                "edits": list(map(_edit_json, line.edits)),
-                "requests": [each._asdict() for each in line.requests],
-            }
-            if line.operation is not None:
-                body["operation"] = line.operation
-            return "intent", {"change": line.change, **at, **body}
-        case Sending():
-            return "sending", {"change": line.change, "request": line.request, **at}
-        case OutcomeLine():
-            ended = {str(place): _ended_json(each) for place, each in line.edits.items()}
-            return "outcome", {"change": line.change, "request": line.request, **at, "edits": ended}
-        case Settled():
-            topic_ids = {str(place): topic_id for place, topic_id in line.topic_ids.items()}
-            more = {"topic_ids": topic_ids} if topic_ids else {}
-            return "settled", {"change": line.change, **at, "edits": _by_place(line.edits), **more}
-        case Decided():
-            said = {"who": line.who._asdict(), "why": line.why, "edits": _by_place(line.edits)}
-            return "decided", {"change": line.change, **at, **said}
-        case Told():
-            return "told", {"change": line.change, **at}
-        case Closed():
-            return "closed", {"place": list(line.place), **at, "why": line.why}
-        case Mended():
-            return "mended", {**at, "who": line.who._asdict()}
-        case OperationLine():
-            return line.kind, {"change": line.change, **at, "data": line.data}
-
-
-def _by_place(edits: Mapping[int, str]) -> dict[str, str]:
-    return {str(place): str(status) for place, status in edits.items()}
-
-
-def _edit_json(line: EditLine) -> dict[str, Any]:
-    data: dict[str, Any] = {"edit": line.edit, "was": line.was}
-    if line.lasts_ms is not None:
-        data["lasts_ms"] = line.lasts_ms
-    if line.until is not None:
-        data["until"] = time_text(line.until)
-    if line.reverts is not None:
-        data["reverts"] = list(line.reverts)
-    if line.topic_id is not None:
-        data["topic_id"] = line.topic_id
-    if line.overridden:
-        data["overridden"] = True
-    if line.overrides:
-        data["overrides"] = dict(line.overrides)
-    return data
-
-
-def _ended_json(line: EndedLine) -> dict[str, Any]:
-    data: dict[str, Any] = {"status": line.status}
-    if line.topic_id is not None:
-        data["topic_id"] = line.topic_id
-    if line.error is not None:
-        data |= dict(zip(("error", "message", "remedy"), line.error, strict=True))
-    return data

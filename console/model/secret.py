@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 
 class Secret:
     """Holds a password or key; every textual form of it is dots. Only the wire calls `reveal`."""
@@ -31,3 +33,15 @@ class Secret:
 
     def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
         raise TypeError("a secret is not pickled")
+
+
+if TYPE_CHECKING:
+    MaybeSecret = str | Secret
+else:
+
+    class _Either(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, str | Secret)
+
+    class MaybeSecret(metaclass=_Either):
+        """Text or a Secret, as one type: msgspec reads no union with a type that it does not know."""

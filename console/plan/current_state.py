@@ -26,8 +26,7 @@ def moved(edit: Edit, was: Was, now: Was) -> bool:
 
 def own_moved(edit: Edit, was: Was, now: Was) -> bool:
     """Return whether the target's own value has changed, was added or removed; inherited values do not count."""
-    kind = kind_of(edit)
-    return UNREAD not in (was, now) and (kind.own_moved or kind.moved)(edit, was, now)
+    return UNREAD not in (was, now) and kind_of(edit).own_moved(edit, was, now)
 
 
 def wanted(edit: Edit, now: Was) -> bool | None:

@@ -1,30 +1,33 @@
 """Edits and the former states of their targets as JSON and back: the form that plan files and journals keep.
 
-A secret is written as set, and does not come back.
+An edit is an object of its fields, with its kind in ``op``; a state is what its kind keeps of it. A secret is null, and
+comes back empty.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from console.plan.edits import Edit
+from msgspec import convert, to_builtins
+
+from console.model.codes import Code
+from console.model.quota import QuotaEntity
+from console.model.secret import MaybeSecret, Secret
+from console.plan.edits import Edit, Slot
 from console.plan.staged import UNREAD, Was
 
 Json = dict[str, Any]
 
-_UNREAD = "unread"
+
+def edit_json(edit: Edit) -> Json:
+    """Return the JSON form of an edit."""
+    written: Json = to_builtins(edit, enc_hook=_written)
+    return written
 
 
-def edit_json(edit: Edit, hide: bool = False) -> Json:
-    """Return the JSON form of an edit.
-
-    Args:
-        hide: leave its value out though it is no Secret.
-    """
-    from console.plan.kinds.registry import kind_of
-
-    kind = kind_of(edit)
-    return {"op": kind.op, **kind.to_json(edit, hide)}
+def slot_json(slot: Slot) -> Any:
+    """Return the texts and numbers that stand for a slot in the JSON forms of its edits."""
+    return to_builtins(slot, enc_hook=_written)
 
 
 def edit_of(data: Json) -> Edit:
@@ -33,9 +36,9 @@ def edit_of(data: Json) -> Edit:
     Raises:
         KeyError, TypeError, ValueError: it is no edit's form.
     """
-    from console.plan.kinds.registry import kind_of_json
+    from console.plan.kinds.registry import BY_OP
 
-    found: Edit = kind_of_json(data).from_json(data)
+    found: Edit = convert(data, BY_OP[data["op"]].edit, dec_hook=_read)
     return found
 
 
@@ -43,27 +46,45 @@ def was_json(edit: Edit, was: Was) -> Any:
     """Return the JSON form of a former state: None for nothing, ``"unread"`` for what was not read."""
     from console.plan.kinds.registry import kind_of
 
-    if was is None:
-        return None
     # Unread and absent have to stay apart in files: a revert deletes what was absent, and leaves what was unread.
-    return _UNREAD if was is UNREAD else kind_of(edit).state_json(was)
+    return to_builtins(was if was is None or was is UNREAD else kind_of(edit).kept(was), enc_hook=_written)
 
 
 def was_of(edit: Edit, data: Any) -> Was:
     """Return the former state of a JSON form, as far as it was written.
 
     Raises:
-        KeyError, TypeError, ValueError: it is not the form of a state of this kind of edit.
+        TypeError, ValueError: it is not the form of a state of this kind of edit.
     """
     from console.plan.kinds.registry import kind_of
 
     if data is None:
         return None
-    return UNREAD if data == _UNREAD else kind_of(edit).state_of(data)
+    if data == UNREAD.value:
+        return UNREAD
+    kind = kind_of(edit)
+    # JSON has no number for a quota that is NaN or infinite: it is there as text.
+    return kind.state_of(convert(data, kind.state, strict=kind.state is not float, dec_hook=_read))
 
 
-def holds_secret(edit: Edit) -> bool:
-    """Return whether an edit holds a value that must not be written to a file."""
-    from console.plan.kinds.registry import kind_of
+def _written(value: object) -> str | int | None:
+    """Return the JSON form of what msgspec does not know; None for a secret."""
+    return value.json if isinstance(value, Code) else None
 
-    return kind_of(edit).holds_secret(edit)
+
+def _read(type_: Any, data: Any) -> Any:
+    """Return a value of a type that msgspec does not know.
+
+    Raises:
+        TypeError, ValueError: the data is not its form.
+    """
+    if type_ is QuotaEntity:
+        parts = convert(data, list[str | None])
+        return QuotaEntity.of(dict(zip(convert(parts[::2], list[str]), parts[1::2], strict=True)))
+    if type_ in (Secret, MaybeSecret) and data is None:
+        return Secret("")
+    if type_ is MaybeSecret and type(data) is str:
+        return data
+    if issubclass(type_, Code) and type(data) in (str, int):
+        return type_.from_json(data)
+    raise TypeError(f"{type(data).__name__} in place of {type_.__name__}")

@@ -1,12 +1,14 @@
-"""The record of a kind of edit. Each kind has one in `console.plan.kinds`.
+"""What a kind of edit is: the class whose methods each kind of `console.plan.kinds` overrides, and how edits are sent.
 
-A part that most kinds leave out has a default here. Kinds that are sent in one request share a `Batch`.
+What most kinds leave out has a default here. Kinds that are sent in one request share a `Batch`.
 """
+
+# ruff: noqa: ARG002 -- what is done by default needs fewer arguments than what kinds do.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -19,9 +21,6 @@ from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import RiskRule
 from console.plan.staged import Described, Draft, Staged, Verdict, Was
-
-E = TypeVar("E", bound=Edit)
-Json = dict[str, Any]
 
 
 class Reversal(NamedTuple):
@@ -36,82 +35,154 @@ class Reversal(NamedTuple):
     loss: str = ""
 
 
-# -- what several kinds share ------------------------------------------------------------------------------------------
+class EditKind:
+    """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
-
-def is_absent(_edit: Edit, now: Was) -> bool:
-    """Return whether nothing is there: what a deletion wants."""
-    return now is None
-
-
-def leaves_nothing(_edit: Edit, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value after a deletion."""
-    return NOTHING
-
-
-def no_way_back(loss: str, left: Was = None) -> Callable[[Edit, Was, Mapping[str, str]], Reversal]:
-    """Return the reversal of an edit that nothing reverts.
+    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state.
 
     Args:
-        loss: why, for an operator.
-        left: the state of its target that the edit left.
+        edit: of the class in the attribute `edit`.
+        was, now, there: a state of the edit's target as `current` returns it: when it was staged, read again, either.
+            None where nothing is there. UNREAD reaches `settled` alone; `note` and `after` get None in its place.
+        seen, draft: the snapshot with lookups that are computed once; a draft has all staged edits as well.
+        inheritance: what config resources inherit in that snapshot.
     """
-    return lambda _edit, _was, _recorded: Reversal((), left, loss)
+
+    edit: type[Edit]
+    """The class; no two kinds have the same."""
+    verb: str
+    """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
+    state: Any
+    """The type of what plan files and journals keep of the state of its target: the state's own, or that of `kept`."""
+    batch: Batch
+    """How it is sent. Kinds that one request can carry share a batch."""
+    risks: tuple[RiskRule, ...] = ()
+    """Its warnings, in the order of `risk_rules.NAMES`."""
+    no_way_back: str
+    """Of a kind without a `reversal` of its own: why nothing reverts it, for an operator."""
+    left: Was = None
+    """Of such a kind: the state of its target that an edit leaves."""
+
+    def kept(self, was: Any) -> Any:
+        """Return what files keep of a state."""
+        return was
+
+    def state_of(self, kept: Any) -> Was:
+        """Return the state again, as far as it was kept."""
+        found: Was = kept
+        return found
+
+    # -- staging -------------------------------------------------------------------------------------------------------
+
+    def judge(self, edit: Any, draft: Draft) -> Verdict:
+        """Return Staged with values parsed and the state of its target, Dropped where it would change nothing, or
+        Refused. It does not check what brokers alone can know: a staged edit may still fail."""
+        raise NotImplementedError
+
+    # -- what is there -------------------------------------------------------------------------------------------------
+
+    def current(self, edit: Any, seen: Described) -> Was:
+        """Return the state of its target: None if nothing is there, UNREAD if that part was not read. What was not read
+        never counts as missing: an apply would overwrite it unseen."""
+        raise NotImplementedError
+
+    def touches(self, edit: Any) -> tuple[Target, ...]:
+        """Return the targets to describe again before `current` shows the present state."""
+        return (edit.target,)
+
+    def obstacle(self, edit: Any, now: Any) -> str:
+        """Return why the edit can't be done now, though its value may be as it was; ``""`` if it can."""
+        return ""
+
+    def moved(self, edit: Any, was: Any, now: Any) -> bool:
+        """Return whether the target changed in a way that matters to the edit: a conflict."""
+        changed: bool = was != now
+        return changed
+
+    def own_moved(self, edit: Any, was: Any, now: Any) -> bool:
+        """Return the same without what the target inherits."""
+        return self.moved(edit, was, now)
+
+    def wanted(self, edit: Any, now: Any) -> bool | None:
+        """Return whether that is what the edit wants; None where it can't be seen: of a secret, or of an edit that is
+        done once and leaves no state. A lost answer then stays unknown."""
+        raise NotImplementedError
+
+    def settled(self, edit: Any, was: Any, now: Any, changed: bool) -> Status | None:
+        """Return the outcome of an edit whose answer was lost; None leaves it to `wanted`."""
+        return None
+
+    # -- presentation --------------------------------------------------------------------------------------------------
+
+    def before(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
+        """Return the effective value without the edit."""
+        raise NotImplementedError
+
+    def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
+        """Return the effective value once the edit is done."""
+        raise NotImplementedError
+
+    def beneath(self, edit: Any, draft: Draft) -> Inheritance:
+        """Return the inheritance for `after`: what is staged beside the edit may change what it falls back to."""
+        return draft.inheritance
+
+    def note(self, edit: Any, there: Any, old: EffectiveValue, inheritance: Inheritance) -> str:
+        """Return what the operator may not expect of the line; ``""`` for nothing."""
+        return ""
+
+    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+        """Return the change of a whole target as text, from its line and the texts of both values."""
+        return line.verb
+
+    def implies(self, edit: Any) -> tuple[Edit, ...]:
+        """Return edits that it makes besides, and that an edit staged for their slot overrides."""
+        return ()
+
+    def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
+        """Return who else is changed, a line each, given all that is staged."""
+        return ()
+
+    # -- applying and reverting ----------------------------------------------------------------------------------------
+
+    def recorded(self, edit: Any, snapshot: Snapshot) -> Mapping[str, str]:
+        """Return what the journal keeps for `reversal` besides the state, of the snapshot right before it is sent."""
+        return {}
+
+    def reversal(self, edit: Any, was: Any, recorded: Mapping[str, str]) -> Reversal:
+        """Return its opposite, given what `recorded` returned."""
+        return Reversal((), self.left, self.no_way_back)
+
+    def takes_away(self, edit: Any) -> bool:
+        """Return whether it is a loss that it can't be reversed: an operator is warned of it."""
+        return True
+
+    def relapses(self, edit: Any, snapshot: Snapshot) -> float:
+        """Return the seconds within which the cluster may take it back itself, after it was applied; 0: never."""
+        return 0.0
+
+    def doubt(self, edit: Any, change: int, same_topic: bool) -> str:
+        """Return why the target of an edit that reverts one of a change may not be what the change made; ``""`` for no
+        doubt.
+
+        Args:
+            same_topic: whether the topic's id is known to be the same.
+        """
+        return ""
 
 
-# -- defaults ----------------------------------------------------------------------------------------------------------
+class Removal(EditKind):
+    """A kind of edit that takes its target away."""
+
+    def wanted(self, edit: Any, now: Any) -> bool | None:
+        """Return whether nothing is there."""
+        return now is None
+
+    def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
+        """Return that nothing applies."""
+        return NOTHING
 
 
-def _target(edit: Edit) -> tuple[Target, ...]:
-    return (edit.target,)
-
-
-def _differs(_edit: Edit, was: Was, now: Was) -> bool:
-    return was != now
-
-
-def _not_settled(_edit: Edit, _was: Was, _now: Was, _changed: bool) -> Status | None:
-    return None
-
-
-def _no_obstacle(_edit: Edit, _now: Was) -> str:
-    return ""
-
-
-def _no_secret(_edit: Edit) -> bool:
-    return False
-
-
-def _nothing_implied(_edit: Edit) -> tuple[Edit, ...]:
-    return ()
-
-
-def _no_effect(_edit: Edit, _seen: Draft) -> tuple[str, ...]:
-    return ()
-
-
-def _as_it_is(_edit: Edit, draft: Draft) -> Inheritance:
-    return draft.inheritance
-
-
-def _no_note(_edit: Edit, _there: Was, _old: EffectiveValue, _inheritance: Inheritance) -> str:
-    return ""
-
-
-def _its_verb(line: DiffLine, _old: str, _new: str) -> str:
-    return line.verb
-
-
-def _nothing_recorded(_edit: Edit, _snapshot: Snapshot) -> Mapping[str, str]:
-    return {}
-
-
-def _no_doubt(_edit: Edit, _change: int, _same_topic: bool) -> str:
-    return ""
-
-
-def _always(_edit: Edit) -> bool:
-    return True
+# -- sending -----------------------------------------------------------------------------------------------------------
 
 
 def _never(_line: DiffLine) -> bool:
@@ -120,117 +191,6 @@ def _never(_line: DiffLine) -> bool:
 
 def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, ...]:
     return ()
-
-
-def _lasts(_edit: Edit, _snapshot: Snapshot) -> float:
-    return 0.0
-
-
-class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
-    """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
-
-    Functions are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. Only those
-    that read JSON raise, for a form that is not theirs. A field's ``(edit, now) -> …`` names its arguments:
-
-    Args:
-        edit: of the class in the field `edit`.
-        was, now, there: a state of the edit's target as `current` returns it: when it was staged, read again, either.
-            None where nothing is there. UNREAD reaches `settled` alone; `note` and `after` get None in its place.
-        seen, draft: the snapshot with lookups that are computed once; a draft has all staged edits as well.
-        inheritance: what config resources inherit in that snapshot.
-    """
-
-    # -- identity and JSON form: plan files and journals keep it, so that a form never changes its meaning -------------
-
-    edit: type[E]
-    """The class; no two kinds have the same."""
-    verb: str
-    """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
-    form: str
-    """The field of the JSON form that names the target; unique together with the verb, or `json_verb`."""
-    to_json: Callable[[Any, bool], Json]
-    """(edit, hide) -> the JSON form without ``op``: the fields that name the target, and what is done in a field
-    ``value`` (some old kinds have other names). With hide a value that must not be written is left out."""
-    from_json: Callable[[Json], E]
-    """(form) -> the edit again; a secret comes back empty. Raises KeyError, TypeError and ValueError."""
-    state_json: Callable[[Any], Any]
-    """(state) -> its JSON form, never null: that is the form of None."""
-    state_of: Callable[[Any], Was]
-    """(form) -> the state again, as far as it was written. Raises KeyError, TypeError and ValueError."""
-
-    # -- staging -------------------------------------------------------------------------------------------------------
-
-    judge: Callable[[Any, Draft], Verdict]
-    """(edit, draft) -> Staged with values parsed and the state of its target, Dropped where it would change nothing, or
-    Refused. It does not check what brokers alone can know: a staged edit may still fail."""
-
-    # -- what is there -------------------------------------------------------------------------------------------------
-
-    current: Callable[[Any, Described], Was]
-    """(edit, seen) -> the state of its target: None if nothing is there, UNREAD if that part was not read. What was not
-    read never counts as missing: an apply would overwrite it unseen."""
-    wanted: Callable[[Any, Any], bool | None]
-    """(edit, now) -> whether that is what the edit wants; None where it can't be seen: of a secret, or of an edit that
-    is done once and leaves no state. A lost answer then stays unknown."""
-
-    # -- presentation --------------------------------------------------------------------------------------------------
-
-    before: Callable[[Any, Any, Inheritance], EffectiveValue]
-    """(edit, there, inheritance) -> the effective value without the edit."""
-    after: Callable[[Any, Any, Inheritance], EffectiveValue]
-    """(edit, there, inheritance) -> the effective value once the edit is done."""
-    beneath: Callable[[Any, Draft], Inheritance] = _as_it_is
-    """(edit, draft) -> the inheritance for `after`: what is staged beside the edit may change what it falls back to."""
-
-    # -- applying and reverting ----------------------------------------------------------------------------------------
-
-    reversal: Callable[[Any, Any, Mapping[str, str]], Reversal]
-    """(edit, was, recorded) -> its opposite. recorded: what `recorded` returned right before the edit was sent."""
-    batch: Batch
-    """How it is sent. Kinds that one request can carry share a batch."""
-
-    # -- parts with a default ------------------------------------------------------------------------------------------
-
-    json_verb: str = ""
-    """The verb of the JSON form where it is another one."""
-    holds_secret: Callable[[Any], bool] = _no_secret
-    """(edit) -> whether it holds a value that must not be written to a file."""
-    hideable: bool = False
-    """Whether the JSON form can leave out a value that is no Secret, for a key whose name looks like a secret's."""
-    touches: Callable[[Any], tuple[Target, ...]] = _target
-    """(edit) -> the targets to describe again before `current` shows the present state."""
-    obstacle: Callable[[Any, Any], str] = _no_obstacle
-    """(edit, now) -> why the edit can't be done now, though its value may be as it was; ``""`` if it can."""
-    moved: Callable[[Any, Any, Any], bool] = _differs
-    """(edit, was, now) -> whether the target changed in a way that matters to the edit: a conflict."""
-    own_moved: Callable[[Any, Any, Any], bool] | None = None
-    """(edit, was, now) -> the same without what the target inherits; None: as `moved`."""
-    settled: Callable[[Any, Any, Any, bool], Status | None] = _not_settled
-    """(edit, was, now, moved) -> the outcome of an edit whose answer was lost; None leaves it to `wanted`."""
-    note: Callable[[Any, Any, EffectiveValue, Inheritance], str] = _no_note
-    """(edit, there, old value, inheritance) -> what the operator may not expect of the line; ``""`` for nothing."""
-    phrase: Callable[[DiffLine, str, str], str] = _its_verb
-    """(line, old, new) -> the change of a whole target as text, from its line and the texts of both values."""
-    implies: Callable[[Any], tuple[Edit, ...]] = _nothing_implied
-    """(edit) -> edits that it makes besides, and that an edit staged for their slot overrides."""
-    effects: Callable[[Any, Draft], tuple[str, ...]] = _no_effect
-    """(edit, draft) -> who else is changed, a line each, given all that is staged."""
-    risks: tuple[RiskRule, ...] = ()
-    """Its warnings, in the order of `risk_rules.NAMES`."""
-    recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
-    """(edit, snapshot right before it is sent) -> what the journal keeps for `reversal` besides the state."""
-    takes_away: Callable[[Any], bool] = _always
-    """(edit) -> whether it is a loss that it can't be reversed: an operator is warned of it."""
-    relapses: Callable[[Any, Snapshot], float] = _lasts
-    """(edit, snapshot after it was applied) -> seconds within which the cluster may take it back itself; 0: never."""
-    doubt: Callable[[Any, int, bool], str] = _no_doubt
-    """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
-    change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""
-
-    @property
-    def op(self) -> str:
-        """The value of the JSON form's field ``op``."""
-        return self.json_verb or self.verb
 
 
 class Batch(Struct, frozen=True, eq=False, kw_only=True):

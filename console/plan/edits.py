@@ -1,10 +1,11 @@
 """Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends.
 
-All that depends on the kind of an edit stands in its record: `console.plan.kinds`.
+All that depends on the kind of an edit stands in the kind's class: `console.plan.kinds`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ from console.model.changes import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.model.secret import Secret
+from console.model.secret import MaybeSecret, Secret
 
 
 class Slot(NamedTuple):
@@ -43,8 +44,16 @@ class Slot(NamedTuple):
     key: str
 
 
-class Edit(Struct, frozen=True):
-    """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields."""
+def _op(name: str) -> str:
+    """Return the name of a class of edits in JSON: ``set-config`` of SetConfig."""
+    return re.sub(r"(?<=.)[A-Z]", r"-\g<0>", name).lower()
+
+
+class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=True):
+    """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields.
+
+    Plan files and journals keep it by the names of its class and fields (`console.plan.edit_json`).
+    """
 
     @property
     def target(self) -> Target:
@@ -71,6 +80,11 @@ class Edit(Struct, frozen=True):
         """The name of the topic that the edit creates."""
         return None
 
+    @property
+    def holds_secret(self) -> bool:
+        """Whether it has a value that must not be written to a file."""
+        return False
+
 
 class _ConfigEdit(Edit, frozen=True):
     resource: ConfigResource
@@ -90,7 +104,12 @@ class _ConfigEdit(Edit, frozen=True):
 class SetConfig(_ConfigEdit, frozen=True):
     """Give a key a value on this resource; a sensitive value is a Secret."""
 
-    value: str | Secret
+    value: MaybeSecret
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether the value is one."""
+        return isinstance(self.value, Secret)
 
 
 class UnsetConfig(_ConfigEdit, frozen=True):
@@ -161,6 +180,11 @@ class CreateTopic(Edit, frozen=True):
         """The topic's name."""
         return self.topic.name
 
+    @property
+    def holds_secret(self) -> bool:
+        """Whether the value of one of its configs is one."""
+        return any(isinstance(value, Secret) for value in self.topic.configs.values())
+
 
 class _TopicEdit(Edit, frozen=True):
     name: str
@@ -200,6 +224,11 @@ class UpsertScram(_ScramEdit, frozen=True):
 
     iterations: int
     password: Secret
+
+    @property
+    def holds_secret(self) -> bool:
+        """A password is always one."""
+        return True
 
 
 class DeleteScram(_ScramEdit, frozen=True):

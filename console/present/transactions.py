@@ -13,6 +13,7 @@ from console.model.transactions import (
     UNFINISHED,
     OpenTransaction,
     Place,
+    Producer,
     StableOffsets,
     Standing,
     Transaction,
@@ -21,7 +22,7 @@ from console.model.transactions import (
     minutes,
     verdict,
 )
-from console.present.columns import EVERYWHERE, Column, Columns
+from console.present.columns import EVERYWHERE, LISTED, Column, Columns
 from console.present.names import NOTHING, plural
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
@@ -241,9 +242,56 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         text=lambda row: _number(row.epoch),
         layout=ScreenColumn("epoch", "Epoch", width=5, align="right", priority=10),
     ),
+    Column("why", LISTED, lambda row: _explained(row)[0]),
     tie=lambda row: row.place,
 )
 """Open transactions; ages in milliseconds, offsets in records."""
+
+
+class CoordinatedRow(NamedTuple):
+    """A transactional id as its coordinator knows it. now_ms: Unix milliseconds."""
+
+    transaction: Transaction
+    now_ms: int = 0
+
+
+def _timed(row: CoordinatedRow) -> int | None:
+    start = row.transaction.start_ms
+    return None if start < 0 else row.now_ms - start
+
+
+COORDINATED: Columns[CoordinatedRow] = Columns(
+    Column("transactional_id", LISTED, lambda row: row.transaction.id),
+    Column("state", LISTED, lambda row: row.transaction.state, "word"),
+    Column("producer", LISTED, lambda row: known_number(row.transaction.producer_id), "number"),
+    Column("coordinator", LISTED, lambda row: known_number(row.transaction.coordinator), "number"),
+)
+"""What coordinators list of transactional ids."""
+DESCRIBED: Columns[CoordinatedRow] = Columns(
+    *COORDINATED.all,
+    Column("epoch", LISTED, lambda row: known_number(row.transaction.epoch), "number"),
+    Column("timeout_ms", LISTED, lambda row: known_number(row.transaction.timeout_ms), "number"),
+    Column("start_ms", LISTED, lambda row: known_number(row.transaction.start_ms), "number"),
+    Column("running_ms", LISTED, _timed, "number"),
+    Column(
+        "partitions",
+        LISTED,
+        lambda row: [f"{topic}/{number}" for topic, number in sorted(row.transaction.partitions or ())],
+        "object",
+        text=lambda row: _places(row.transaction),
+    ),
+)
+"""What a coordinator describes of one: when its transaction began, Unix milliseconds, and for how long it runs."""
+PRODUCERS: Columns[Producer] = Columns(
+    Column("producer", LISTED, lambda row: row.id, "number"),
+    Column("epoch", LISTED, lambda row: row.epoch, "number"),
+    Column("coordinator_epoch", LISTED, lambda row: known_number(row.coordinator_epoch), "number"),
+    Column("last_sequence", LISTED, lambda row: known_number(row.last_sequence), "number"),
+    Column("last_timestamp", LISTED, lambda row: known_number(row.last_timestamp), "number"),
+    Column("start_offset", LISTED, lambda row: known_number(row.start_offset), "number"),
+)
+"""The producers of a partition as a replica knows them: the time of the last record, Unix milliseconds; where the open
+transaction begins."""
 
 
 def detail_lines(row: TransactionRow, width: int) -> list[Line]:

@@ -38,7 +38,7 @@ from console.plan.conflicts import (
 )
 from console.plan.current_state import moved
 from console.plan.diff import diff
-from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, Slot
+from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, SetConfig, Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan, with_outcomes
@@ -341,8 +341,7 @@ def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[
 def _is_secret(edit: Edit) -> bool:
     """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
     sensitive."""
-    kind = kind_of(edit)
-    return kind.holds_secret(edit) or (kind.hideable and seems_sensitive(edit.key))
+    return edit.holds_secret or (isinstance(edit, SetConfig) and seems_sensitive(edit.key))
 
 
 def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:

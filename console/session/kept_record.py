@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.log_file import state_directory
-from console.model.numbers import time_of_day
+from console.model.numbers import plural, time_of_day
 from console.plan.amounts import size as shown_size
 from console.safe_files import private_folder
 
@@ -66,7 +66,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
         return "nothing is recorded here: this is a record itself"
     file = _file(path, context, os.environ)
 
-    def write(sink: Memory) -> tuple[int, int]:
+    def write(sink: Memory) -> tuple[int, int, int]:
         from importlib.metadata import version  # it brings 30 modules that nothing else of a screen needs
 
         if not path:
@@ -74,15 +74,17 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
         # A record is evidence: an older one is never overwritten.
         if file.exists():
             raise FileExistsError(0, "it is there already", str(file))
-        return sink.write(file, cluster_id, version("kafka-admin-console")), sink.began_ms or 0
+        size = sink.write(file, cluster_id, version("kafka-admin-console"))
+        return size, sink.began_ms or 0, sink.left_off
 
     try:
         # In the recorder's thread, which alone may use its memory.
-        size, began_ms = await asyncio.wrap_future(recorder.run(write))
+        size, began_ms, left_off = await asyncio.wrap_future(recorder.run(write))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error
     since = time_of_day(datetime.fromtimestamp(began_ms / 1000, UTC))
-    return f"the record since {since} is {file} ({shown_size(size)}): kac replay"
+    missing = f"; {plural(left_off, 'answer')} too large to be kept in memory, which kac record has" if left_off else ""
+    return f"the record since {since} is {file} ({shown_size(size)}): kac replay{missing}"
 
 
 def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:

@@ -13,13 +13,13 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from console.admin.errors import AdminError
+from console.admin.errors import AdminError, Disconnected
 from console.admin.link import Link
-from console.admin.recorded import RecordedConnections
+from console.admin.recorded import NOT_RECORDED, RecordedConnections
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.flight.answer import Answer, Header
+from console.flight.answer import Answer, Header, Problem, RecordError
 from console.flight.tape import USED, Entry, Tape, Track, Used
 from console.plan.amounts import moment as time_before
 from console.session.replay_polls import OF_ALL, RecordedPoller
@@ -152,13 +152,17 @@ def _frozen(value: Any) -> Hashable:
 
 def entries_of(reader: FlightReader) -> Iterator[Entry]:
     """Yield the answers of a record for tapes, which may be used by several threads; an answer is read when it is asked
-    for."""
+    for, and one that is damaged was not recorded."""
     lock = Lock()
 
     def read(index: int) -> Answer:
         # The reader and its cache are not for several threads; its diagnosis and the screen read at the same time.
         with lock:
-            return reader.answer(index)
+            try:
+                return reader.answer(index)
+            except RecordError as error:
+                missing = Problem(Disconnected.__name__, NOT_RECORDED, str(error), "")
+                return Answer(reader.times[index], 0, *reader.asked(index), b"", missing)
 
     for index, at_ms in enumerate(reader.times):
         yield Entry(reader.asked(index), at_ms, not reader.is_repeat(index), partial(read, index))

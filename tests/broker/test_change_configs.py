@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.admin.configs import replace_configs
+from console.admin.configs import Replacing
+from console.admin.delivery import sent
 from console.admin.link import Link
 from console.model.changes import (
     AlterConfigs,
@@ -136,7 +137,7 @@ async def test_a_secret_that_is_refused_is_not_repeated(link: Link, topic: Confi
 
 
 async def replaced(link: Link, change: AlterConfigs, *, check: bool = False) -> dict[Target, Outcome]:
-    return {outcome.target: outcome for outcome in await replace_configs(link, change, validate_only=check)}
+    return {outcome.target: outcome for outcome in await sent(Replacing(link, change, check))}
 
 
 async def test_replacing_carries_every_override_over(link: Link, topic: ConfigResource) -> None:

@@ -14,7 +14,7 @@ from console.admin import topics
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from tests.broker.test_operation_deaths import fill
-from tests.broker.test_operations import TOPIC, kac_on, nothing_is_left, replicas
+from tests.scenarios.test_operations import TOPIC, kac_on, nothing_is_left, replicas
 from tests.support.forked_runs import ROOT
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.tmux import Tmux, has_tmux

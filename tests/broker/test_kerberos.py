@@ -19,7 +19,7 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from console.wire import kerberos
-from tests.embedded.test_doctor import doctor
+from tests.scenarios.test_doctor import doctor
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc

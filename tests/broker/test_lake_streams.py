@@ -32,10 +32,12 @@ from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRe
 from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.lake.request_lines import alter_configs, produce
+from tests.lake.small_site import KEY
 from tests.support.children import async_child
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 from tests.support.patience import LONG_PATIENCE
+from tests.support.seen_processes import MARK, seen
 
 WAVE = 40
 """Lines that are shipped at once."""
@@ -161,18 +163,23 @@ async def test_a_topic_is_read_as_its_context_says(
     configure(monkeypatch, tmp_path, text)
     lake = Lake.create(str(tmp_path / "lake"))
     name_sources(lake, {"id": "x", "context": "logs", "request-topic": name})
+    lake.files.replace(lake.path("hmac.key"), KEY)
+    monkeypatch.setenv(MARK, str(os.getpid()))
     client = AIOKafkaAdminClient(**as_admin(secure_cluster))
     await client.start()
     try:
         await client.create_topics([AIOKafkaNewTopic(name, 1, 1)])
         await ship(AIOKafkaProducer(**as_admin(secure_cluster)), name, wave(0))
-        process = await started(lake, "update")
-        assert await process.wait() == 0
+        with seen(str(os.getpid())) as processes:
+            process = await started(lake, "update")
+            assert await process.wait() == 0
     finally:
         await client.delete_topics([name])
         await client.close()
     assert taken(lake, "x") == READABLE
     assert files_with(password, tmp_path) == [tmp_path / "config/kac/config.toml"]
+    assert processes.of_programs("SparkSubmit")
+    assert [processes.has(each) for each in (password.encode(), KEY)] == [False, False]
     configure(monkeypatch, tmp_path, text.replace("SCRAM-SHA-256", "OAUTHBEARER"))
     refused = await started(lake, "update")
     _, said = await refused.communicate()

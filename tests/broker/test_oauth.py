@@ -25,7 +25,7 @@ from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
-from tests.embedded.test_doctor import doctor
+from tests.scenarios.test_doctor import doctor
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.real_clusters import running

@@ -13,7 +13,6 @@ from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.configs import list_config_resources
 from console.admin.errors import Unsupported
-from console.admin.groups import group_lag
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.acl import Acl
@@ -52,6 +51,7 @@ from console.model.secret import Secret
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.lags import group_lag
 from tests.support.patience import PATIENCE
 
 ABSENT = -1

@@ -19,7 +19,8 @@ from console.operations.goals import Drain
 from console.operations.operation import Progress, State
 from console.session.operating import Pace, begin, work_on
 from console.session.session import Session
-from tests.broker.test_operations import LAYOUT, TOPIC, kac_on, nothing_is_left, replicas
+from tests.scenarios.test_operations import REAL_LAYOUT as LAYOUT
+from tests.scenarios.test_operations import TOPIC, kac_on, nothing_is_left, replicas
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 

@@ -24,7 +24,6 @@ from console.admin.connections import security_arguments
 from console.admin.errors import AdminError, AuthenticationFailed, BrokerError
 from console.admin.jwt import unsecured_token
 from console.admin.link import Link
-from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.tokens import describe_tokens
 from console.admin.topics import describe_topics
@@ -218,7 +217,7 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
     async def set_password(password: str) -> None:
         change = AlterScram({user: (4096, Secret(password))}, ())
         async with linked(short_sessions, admin(short_sessions, "PLAIN")) as link:
-            assert [outcome.failure for outcome in await alter_scram(link, change, validate_only=False)] == [None]
+            assert [outcome.failure for outcome in await send(link, change, validate_only=False)] == [None]
 
     await set_password("open sesame")
     async with linked(short_sessions, SaslSettings("SCRAM-SHA-512", user.user, Secret("open sesame"))) as link:

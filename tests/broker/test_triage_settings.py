@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
@@ -88,7 +88,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
         await it.poll_times(6)  # the journal is looked into for what changes from here on
         set_it = AlterConfigs({topic_resource(name): (ConfigOp(key, SET, "3"),)})
-        await alter_configs(link, set_it, validate_only=False)
+        await send(link, set_it, validate_only=False)
         where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
         command = f"set topic {ours} {key}=3; apply --yes --accept isr-above-replication"
         assert await asyncio.to_thread(cli.run, ["run", "-b", where, "-e", command]) == 0

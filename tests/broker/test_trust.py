@@ -195,7 +195,7 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     assert report.ok
     written = json.dumps(journal())
     assert "h1dden-pass" not in written
-    assert journal()[0]["edits"][0]["edit"]["secret"] is True
+    assert journal()[0]["edits"][0]["edit"]["password"] is None
     assert report.change is not None
     back = await stage_revert(session, report.change)
     assert len(back.staging.added) == 1

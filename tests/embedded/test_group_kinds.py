@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.admin.groups import (
-    DESCRIBED_AT_ONCE,
-    FETCHED_AT_ONCE,
-    describe_groups,
-    group_lag,
-    list_groups,
-    poll_groups,
-)
+from console.admin.groups import DESCRIBED_AT_ONCE, FETCHED_AT_ONCE, describe_groups, list_groups, poll_groups
 from console.admin.link import Link
 from console.admin.partitions import PARTITIONS_AT_ONCE
 from console.admin.settings import ConnectionSettings
@@ -26,6 +19,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import StreamsTasks, Subtopology
+from tests.support.lags import group_lag
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from console.admin.groups import delete_groups
+from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
@@ -38,8 +38,8 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
         cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
         link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
         try:
-            (refused,) = await delete_groups(link, DeleteGroups(("orders",)), validate_only=False)
-            (gone,) = await delete_groups(link, DeleteGroups(("orders",)), validate_only=False)
+            (refused,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
+            (gone,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
         finally:
             await link.close()
         assert refused.failure is not None

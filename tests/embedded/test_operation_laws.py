@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import event as seen
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.admin import changes
 from console.embedded.replicas import start_move
@@ -33,7 +34,7 @@ from console.session.operating import NEEDS, ask_of, begin, read_operations, wor
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
-from tests.embedded.test_operations import RACKS, World, world_of
+from tests.scenarios.test_operations import RACKS, World, world_of
 
 BROKERS = (1, 2, 3, 4)
 DIRS = ("/data1", "/data2")
@@ -84,7 +85,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
             free(self)
 
     def process(front_end: str) -> Origin:
-        return this_process(front_end)._replace(started=front_end)
+        return replace(this_process(front_end), started=front_end)
 
     with patch.context() as patched:
         patched.setattr(file, "_write", writing)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.groups import describe_groups, group_lag, list_groups
+from console.admin.groups import describe_groups, list_groups
 from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.partitions import partition_size
@@ -18,6 +18,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
+from tests.support.lags import group_lag
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 

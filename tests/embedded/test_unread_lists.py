@@ -184,7 +184,7 @@ def test_topics_that_are_not_shown_are_unknown(
 
 @pytest.mark.parametrize(
     "words",
-    [("groups", "--list"), ("groups", "--list", "--output", "kafka"), ("groups", "--describe", "--all-groups")],
+    [("groups", "--list"), ("groups", "--describe", "--all-groups"), ("groups", "--delete", "--all-groups", "--yes")],
 )
 def test_groups_that_are_not_shown_are_unknown(
     hidden: tuple[ThreadedCluster, bool], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

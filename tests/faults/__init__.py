@@ -1,1 +1,0 @@
-"""The fault laboratory: faults made on real brokers, and what triage names of them."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.faults.laboratory import Laboratory
+from benchmarks.faults.laboratory import Laboratory
 from tests.support.kafka_jars import RELEASES, BrokersUnavailableError
 
 VERSIONS = {release: RELEASES[release] for release in ("4.3", "3.9", "4.4")}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.catalogue import FAULTS, PAIRS, pairs
-from tests.faults.laboratory import Laboratory
-from tests.faults.score import judge, score
+from benchmarks.faults.catalogue import FAULTS, PAIRS, pairs
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.score import judge, score
 
 pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.asyncio(loop_scope="session")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.catalogue import CHOSEN, FAULTS
-from tests.faults.laboratory import Laboratory
-from tests.faults.score import judge
+from benchmarks.faults.catalogue import CHOSEN, FAULTS
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.score import judge
 
 pytestmark = [pytest.mark.broker, pytest.mark.asyncio(loop_scope="session")]
 

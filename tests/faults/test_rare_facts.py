@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.kept import judged_again, record_name, trials
-from tests.faults.score import judge
-from tests.faults.trial import Trial
+from benchmarks.faults.kept import judged_again, record_name, trials
+from benchmarks.faults.score import judge
+from benchmarks.faults.trial import Trial
 
 FOLDER = Path(__file__).with_name("rare")
 KEPT = {record_name(trial.version, trial.faults): trial for trial in trials(FOLDER / "results.json")}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.kept import RECORDED, RECORDS, judged_again, record_name, trials
-from tests.faults.score import judge
-from tests.faults.trial import Trial
+from benchmarks.faults.kept import RECORDED, RECORDS, judged_again, record_name, trials
+from benchmarks.faults.score import judge
+from benchmarks.faults.trial import Trial
 
 KEPT = {record_name(trial.version, trial.faults): trial for trial in trials(RECORDED)}
 FILES = sorted(RECORDS.glob("*.kacrec"))

@@ -156,7 +156,7 @@ ANY = st.recursive(
         '{"format": "kac plan", "a": ' + "[" * 100_000,
         json.dumps(HEAD)[:-1] + ', "edits": [' + "9" * 50_000 + "]}",
         json.dumps({**HEAD, "made": 5, "edits": []}),
-        json.dumps({**HEAD, "edits": [{"edit": {"op": "grow", "topic": "a", "partitions": 1e999}, "was": None}]}),
+        json.dumps({**HEAD, "edits": [{"edit": {"op": "grow-topic", "name": "a", "partitions": 1e999}, "was": None}]}),
         json.dumps({**HEAD, "edits": {"a": 1}}),
     ],
     ids=["deep", "int", "time", "infinite", "mapping"],

@@ -214,14 +214,17 @@ def test_a_plan_in_json_is_json_also_where_the_cluster_has_moved_on(
     assert [list(json.loads(line)) for line in out.splitlines()] == [["moved", "errors"]]
 
 
+SCRAM_USER = {"user": "alice", "mechanism": "SCRAM_SHA_256"}
+
+
 @pytest.mark.parametrize(
     "edit",
     [
-        {"op": "set", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "secret": True},
-        {"op": "append", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "secret": True},
-        {"op": "set", "scram": "alice", "mechanism": "SCRAM_SHA_256", "iterations": 4096, "secret": True},
-        {"op": "set", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "value": None},
-        {"op": "create", "topic": "t", "partitions": 1, "replication": 1, "assignments": [], "configs": {"k": None}},
+        {"op": "set-config", "resource": ["BROKER", "1"], "key": "ssl.keystore.password", "value": None},
+        {"op": "append-config", "resource": ["BROKER", "1"], "key": "ssl.keystore.password", "value": None},
+        {"op": "upsert-scram", "user": SCRAM_USER, "iterations": 4096, "password": None},
+        {"op": "set-config", "resource": ["BROKER", "1"], "key": "ssl.keystore.password"},
+        {"op": "create-topic", "topic": {"name": "t", "partitions": 1, "replication": 1, "configs": {"k": None}}},
     ],
 )
 @pytest.mark.parametrize("options", [(), ("--valid-only", "--force")])
@@ -332,7 +335,7 @@ def test_a_plan_with_an_edit_of_another_form_says_so(kac: Kac, exported: Path, t
     plan = tmp_path / "plan.json"
     file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"))
     assert kac("plan", "-f", file, "--out", str(plan))[0] == 0
-    for old, new in (('"set"', '"nuke"'), ('"key"', '"kee"')):
+    for old, new in (('"set-config"', '"nuke"'), ('"key"', '"kee"')):
         bad = tmp_path / "bad.json"
         bad.write_text(plan.read_text().replace(old, new))
         code, _, complaints = kac("apply", "-f", str(bad), "--yes")

@@ -24,7 +24,6 @@ from console.language.statements import EditStatement
 from console.model.secret import Secret
 from console.plan.conflicts import conflicts
 from console.plan.current_state import current_state
-from console.plan.edit_json import holds_secret
 from console.plan.edits import Edit, MoveReplicas
 from console.plan.kinds.registry import KINDS
 from console.plan.staged import UNREAD, Described, Staged
@@ -103,7 +102,7 @@ async def _kept(edit: Edit, cluster: ThreadedCluster) -> str:
         assert isinstance(statement, EditStatement)
         edits = to_edits(statement, session.snapshot, plan=session.plan, secrets={"password": Secret("")})
         report = session.stage(edits)
-        if not report.added or any(holds_secret(each) for each in edits):
+        if not report.added or any(each.holds_secret for each in edits):
             return ""
         return write_plan(session.plan, session.snapshot.cluster.cluster_id or "")
     finally:

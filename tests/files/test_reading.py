@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import ValidationError
 
 from console.files.reading import read_files
-from console.model.yaml_places import FileProblems
+from console.files.schema import checked, wrong_in
+from console.model.yaml_places import Document, FileProblems
 
 GOOD = "version: 1\ntopics:\n  orders:\n    partitions: 3\n"
 
@@ -37,7 +41,7 @@ def problems(folder: Path, *texts: str) -> list[str]:
         ),
         (
             "version: 1\ntopics:\n  a:\n    partitions: 0",
-            "a.yaml:4: partitions: input should be greater than or equal to 1",
+            "a.yaml:4: partitions: write a number from 1 to 1,000,000, or -1 for the broker's default",
         ),
         ("version: 1\ntopics:\n  a: {}\n  a: {}", "a.yaml:4: duplicate key 'a'; keep one of the two"),
         (
@@ -81,6 +85,79 @@ def test_one_line_with_the_place(tmp_path: Path, text: str, said: str) -> None:
 
 def test_an_entity_in_two_files_names_both_places(tmp_path: Path) -> None:
     assert problems(tmp_path, GOOD, GOOD) == ["b.yaml:3: topic orders stands in a.yaml:3 too; let it stand once"]
+
+
+def test_all_that_is_wrong_is_told_with_its_place_also_within_one_entity(tmp_path: Path) -> None:
+    """msgspec itself names the first thing alone."""
+    text = """\
+version: 1
+topics:
+  a:
+    partitions: three
+    replication: [1]
+    configs:
+      k:
+      l: {secret: shown}
+      m: {secrt: set}
+      n: [1]
+  b: 3
+quotas:
+  - user: {nam: x}
+    limits: 5
+    limit: 6
+  - text
+acls:
+  - allow: User:a
+    operations: []
+  - operations: [READ, {}]
+    host:
+brokers: []
+"""
+    assert problems(tmp_path, text) == [
+        "a.yaml:4: partitions: 'three' is not a whole number of 0 or more",
+        "a.yaml:5: replication: a number is expected here",
+        'a.yaml:7: k has no value; leave the key out to inherit, or write "" for the empty value',
+        "a.yaml:8: secret: set is expected",
+        "a.yaml:9: unknown key 'secrt'; did you mean secret?",
+        "a.yaml:9: secret is missing; add it",
+        "a.yaml:10: n: a text or a number or a mapping of keys to values is expected here",
+        "a.yaml:11: b: a mapping of keys to values is expected here",
+        "a.yaml:13: unknown key 'nam'; did you mean name?",
+        "a.yaml:13: name is missing; add it",
+        "a.yaml:14: limits: a mapping of keys to values is expected here",
+        "a.yaml:15: unknown key 'limit'; did you mean limits?",
+        "a.yaml:16: 1: a mapping of keys to values is expected here",
+        "a.yaml:19: operations: an empty list; list something, or leave the key out",
+        "a.yaml:20: 1: a text or a number is expected here",
+        'a.yaml:21: host has no value; leave the key out to inherit, or write "" for the empty value',
+        "a.yaml:22: brokers: a mapping of keys to values is expected here",
+    ]
+
+
+def test_whatever_is_refused_has_a_line(tmp_path: Path) -> None:
+    """The check that names all is as strict as the one that names the first thing."""
+    chance = random.Random(1)
+    values = (None, "1", "x", "", [], ["a"], {}, {"name": "a"}, {"secret": "set"}, {"a": None}, [{}], "-1", "0")
+    keys = ("version", "topics", "quotas", "acls", "brokers", "user", "limits", "partitions", "configs", "operations")
+
+    def made(depth: int) -> Any:
+        if depth == 0 or chance.random() < 0.3:
+            return chance.choice(values)
+        if chance.random() < 0.3:
+            return [made(depth - 1) for _ in range(chance.randrange(3))]
+        return {chance.choice(keys): made(depth - 1) for _ in range(chance.randrange(4))}
+
+    matched = 0
+    for _ in range(3_000):
+        document = Document("a.yaml", {"version": "1", **{key: made(3) for key in chance.sample(keys[:5], 2)}})
+        try:
+            checked(document)
+        except ValidationError:
+            assert wrong_in(document), document.data
+        else:
+            matched += 1
+            assert not wrong_in(document), document.data
+    assert matched > 20
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link, Nodes
-from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -163,7 +163,7 @@ def test_no_credential_is_hashed_or_sent_with_iterations_out_of_range(number: in
         async def run() -> Outcome:
             link = Link(ConnectionSettings((cluster.addresses[1],)))
             try:
-                return (await alter_scram(link, request, validate_only=False))[0]
+                return (await send(link, request, validate_only=False))[0]
             finally:
                 await link.close()
 

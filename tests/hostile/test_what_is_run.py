@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.aws_keys import Ask, keys_of
+from console.admin.aws_keys import AwsSource
 from console.admin.errors import AdminError
 from console.admin.oauth import token_provider
 from console.collecting.java import candidates
@@ -270,7 +270,10 @@ def ask(file: Path) -> str:
     home = file.parent.parent
     try:
         if file.name == "config":
-            keys_of(Ask({"HOME": str(home), "AWS_CONFIG_FILE": str(file)}), "p", 5)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("HOME", str(home))
+                patch.setenv("AWS_CONFIG_FILE", str(file))
+                AwsSource("p", 5).keys()
         elif file.name == "config.yml":
             found = load({"KAFKA_CTL_CONFIG": str(file)}, home, home)
             if found.broken:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -40,11 +39,12 @@ from console.lake.schema import HISTORY, TABLES
 from console.lake.spark import set_properties
 from console.model.numbers import json_text
 from tests.lake.lake_tables import held
-from tests.lake.small_site import CLUSTER, PASSWORD, Site
+from tests.lake.small_site import CLUSTER, KEY, PASSWORD, Site
 from tests.support import sample_lake
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.s3_store import BUCKET, KEYS, STORES, NoStoreError, Store, running
+from tests.support.seen_processes import MARK, Seen, seen
 
 RUN = "20250101T000000Z-abcdef"
 
@@ -294,27 +294,14 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
     assert (settings[f"{name}.access.key"], settings[f"{name}.secret.key"]) == KEYS
 
 
-def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], set[str]]:
-    """What a command in a process of its own did, and the command lines of all processes that it began."""
-    lines: set[str] = set()
-    with Child(
-        [sys.executable, "-m", "console", *argv],
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        said: list[tuple[str, str]] = []
-        reader = threading.Thread(target=lambda: said.append(process.communicate()))
-        reader.start()
-        while reader.is_alive():
-            reader.join(0.2)
-            for each in Path("/proc").glob("[0-9]*"):
-                with suppress(OSError):
-                    if os.getsid(int(each.name)) == process.pid:
-                        lines.add((each / "cmdline").read_text())
-    return subprocess.CompletedProcess(argv, process.returncode, *said[0]), lines
+def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], Seen]:
+    """What a command in a process of its own did, and what was seen of it and of all that it began."""
+    with seen(str(os.getpid())) as processes:
+        command = [sys.executable, "-m", "console", *argv]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with Child(command, env={**environ, MARK: str(os.getpid())}, **pipes) as process:
+            out, err = process.communicate()
+    return subprocess.CompletedProcess(argv, process.returncode, out, err), processes
 
 
 @pytest.mark.slow
@@ -322,6 +309,7 @@ def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.Complete
 def test_spark_writes_what_every_reader_reads(
     where: str, environ: dict[str, str], tmp_path: Path, jars: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    opened(where).create(f"{where}/hmac.key", KEY)
     lake = Lake.create(where, opened(where))
     site = Site(tmp_path / "site")
     site.go_on(lake)
@@ -330,7 +318,7 @@ def test_spark_writes_what_every_reader_reads(
     sources["clusters"][0]["request-logs"] = [{"broker": 1, "files": f"{site.request_log}*"}]  # type: ignore[index]
     lake.files.replace(lake.path("sources.yaml"), json_text(sources).encode())
     update = ["lake", "update", "--lake", where, "--master", "local[2]", "--output", "json"]
-    process, lines = typed(update, {**os.environ, FOLDER: jars})
+    process, processes = typed(update, by_profile({**os.environ, FOLDER: jars}, tmp_path / "aws"))
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert (report["status"], report["taken"]["polls"]["good"]) == ("done", 2)
@@ -350,10 +338,24 @@ def test_spark_writes_what_every_reader_reads(
     assert "retention.ms" in capsys.readouterr().out
 
     log = (tmp_path / ".local/state/kac/spark.log").read_text()
-    assert any("SparkSubmit" in line for line in lines)
-    for secret in (KEYS[1], f"{PASSWORD}1000"):
-        assert secret not in "".join((*lines, log, process.stdout, process.stderr))
-        assert [path for path, content in objects.items() if secret.encode() in content] == []
+    assert processes.of_programs("SparkSubmit")
+    assert processes.of_programs("pyspark.daemon")
+    for secret in (KEYS[1], f"{PASSWORD}1000", KEY.decode()):
+        assert not processes.has(secret.encode())
+        assert secret not in "".join((log, process.stdout, process.stderr))
+        with_it = [path for path, content in objects.items() if secret.encode() in content]
+        assert with_it == [lake.path("hmac.key")] * (secret == KEY.decode())
+
+
+def by_profile(environ: dict[str, str], folder: Path) -> dict[str, str]:
+    """The same keys from a file, so that no variable has them."""
+    keys = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY"}
+    folder.mkdir()
+    file = folder / "credentials"
+    file.touch(mode=0o600)
+    file.write_text("[default]\n" + "".join(f"{key} = {environ[name]}\n" for key, name in keys.items()))
+    others = {name: value for name, value in environ.items() if name not in keys.values()}
+    return {**others, "AWS_PROFILE": "default", "AWS_SHARED_CREDENTIALS_FILE": str(file)}
 
 
 def all_in(files: Filesystem, folder: str) -> Iterator[tuple[str, bytes]]:

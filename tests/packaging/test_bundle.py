@@ -253,6 +253,23 @@ def test_the_one_that_reads_lakes_has_duckdb(tmp_path: Path) -> None:
     assert done.stdout == "BinderException\n", done.stderr
 
 
+AWS = """
+from botocore.session import Session
+from console.admin.aws_keys import AwsSource
+session = Session()
+print(*session.get_available_services())
+for service in session.get_available_services():
+    session.create_client(service, region_name="eu-central-1")
+print(AwsSource(None, 5).keys().source)
+"""
+
+
+def test_it_has_the_services_of_aws_that_give_credentials_and_no_others(bundle: Bundle) -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"}
+    done = run([str(bundle.tree / "bin" / "python3.14"), "-I", "-c", AWS], **keys)
+    assert done.stdout == "sso sso-oidc sts\nthe environment\n", done.stderr
+
+
 ARM = Path("/usr/aarch64-linux-gnu")
 
 

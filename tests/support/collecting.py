@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-MARKED_BY_FOLDER = frozenset({"broker", "collecting", "contract", "lake"})
+MARKED_BY_FOLDER = frozenset({"broker", "scenarios", "collecting", "contract", "lake"})
 """Folders whose `conftest.py` marks tests."""
 SLOW_MARKS = ("broker", "core", "slow")
 _MARK = re.compile(rf"\bmark\.({'|'.join(SLOW_MARKS)})\b")

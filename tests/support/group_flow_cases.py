@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.groups import group_lag
 from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
@@ -25,6 +24,7 @@ from tests.support.group_flows import (
     stage,
     write,
 )
+from tests.support.lags import group_lag
 
 Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
 """On a client, its bootstrap servers, and a topic of three partitions; a folder for files."""
@@ -54,6 +54,8 @@ async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic:
         f"reset group {group} to time 2023-11-14T22:13:25Z": {0: 5, 1: 5},
         f"reset group {group} topic {topic} partition 0 to by -3": {0: 1, 1: 20},
         f"reset group {group} topic {topic} partition 0 to by +2": {0: 6, 1: 20},
+        f"reset group {group} topic {topic} partition 0 to by -30": {0: 0, 1: 20},
+        f"reset group {group} topic {topic} to current": {0: 4, 1: 20, 2: 0},
         f"reset group {group} to file {file}": {0: 3, 1: 20, 2: 0},
         f"skip group {group} topic {topic} partition 0": {0: 5, 1: 20},
         f"skip group {group} topic {topic} partition 0 6": {0: 10, 1: 20},

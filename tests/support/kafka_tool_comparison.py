@@ -1,13 +1,14 @@
-"""What `kac` prints with --output kafka, beside what Kafka's own tool prints: both without what is their own."""
+"""What `kac` and Kafka's own tool say of the same cluster: the values of both, whatever the columns."""
 
 from __future__ import annotations
 
+import csv
+import json
 import re
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
@@ -17,19 +18,23 @@ from console.terminal import Harmless
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
-Said = tuple[list[str], list[str]]
-"""Lines of standard output and of standard error, sorted: Kafka has rows in the order of Java's hashes."""
-
 
 def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
-    """A command of `kac` in this process, in the place of Kafka's tool."""
+    """A command of `kac` in this process."""
     command = next(command for command in COMMANDS if command.name == name)
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):
-        options = command_parser(command).parse_args(["-b", kafka.bootstrap, "--output", "kafka", *words])
+        options = command_parser(command).parse_args(["-b", kafka.bootstrap, *words])
         made = NounCommand(noun(name), options, out=cast(TextIO, Harmless(out)), err=cast(TextIO, Harmless(err)))
         code = made.run(lambda: context_of(options), client_of)
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def kac_data(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Any:
+    """The JSON that a command of `kac` prints."""
+    ran = kac(kafka, name, [*words, "--output", "json"])
+    assert ran.out, ran
+    return json.loads(ran.out)
 
 
 def theirs_run(kafka: KafkaCluster, commands: KafkaCommands, tool: str, words: Sequence[str]) -> Ran:
@@ -38,57 +43,39 @@ def theirs_run(kafka: KafkaCluster, commands: KafkaCommands, tool: str, words: S
     return commands.run(tool, [*words[:first], "--bootstrap-server", kafka.bootstrap, *words[first:]])
 
 
-_TRACE = re.compile(
-    r"$|\t(?:at|\.\.\.|Suppressed:) |Caused by: | at \[Source|"
-    r"(?:java|joptsimple|org\.apache\.kafka|com\.fasterxml)\.[\w.]+Exception: "
-)
-"""Lines of a stack trace."""
+def rows(text: str, *headers: str) -> list[dict[str, str]]:
+    """The rows of a table of Kafka's that stand below these headers, each with a name of its own; cells in their
+    order, and of equal width in a column. Groups with a table each have all their rows here."""
+    found: list[dict[str, str]] = []
+    spans: dict[str, slice] = {}
+    for line in text.splitlines():
+        heads = [(match.group(), match.start()) for match in re.finditer(r"\S+(?: \(ID\))?", line)]
+        if {*headers} <= {name for name, _ in heads}:
+            ends = [*(start for _, start in heads[1:]), None]
+            spans = {name: slice(start, end) for (name, start), end in zip(heads, ends, strict=True)}
+        elif not line.strip():
+            spans = {}
+        elif spans:
+            found.append({header: line[spans[header]].strip() for header in headers})
+    return found
 
 
-def theirs_said(ran: Ran) -> Said:
-    """What a tool of Kafka's printed, without stack traces, and without the list of all options below an error."""
-    err = [listed(line) for line in re.split(r"\nOption {2,}", ran.err)[0].splitlines()]
-    err = [line for line in err if not _TRACE.match(line)]
-    return sorted(ran.out.splitlines()), sorted(err)
+def tabbed(text: str) -> list[dict[str, str]]:
+    """The rows of a table of Kafka's whose columns end with a tab."""
+    header, *lines = ([cell.strip() for cell in line.split("\t")][:-1] for line in text.splitlines())
+    return [dict(zip(header, line, strict=True)) for line in lines]
 
 
-_LISTS = re.compile(" options| scenarios|Valid ")
+def counted(text: str) -> int | None:
+    """A number of Kafka's table, None where it has a dash."""
+    return None if text in ("-", "None") else int(text)
 
 
-def listed(line: str) -> str:
-    """A line whose list of options or states is sorted."""
-    head, colon, names = line.rpartition(": ")
-    return head + colon + ", ".join(sorted(re.findall(r"[^\[\], ]+", names))) if _LISTS.search(head) else line
+def exported(text: str) -> dict[tuple[str, ...], int]:
+    """Offsets as --export writes them: (topic, partition), or with the group first -> offset."""
+    return {tuple(row[:-1]): int(row[-1]) for row in csv.reader(text.splitlines()) if row[1:]}
 
 
-def ours_said(ran: Ran) -> Said:
-    """What kac printed in its place, without its own remarks."""
-    err = [listed(line) for line in ran.err.splitlines() if not line.startswith("kac: ") and not _TRACE.match(line)]
-    return sorted(ran.out.splitlines()), sorted(err)
-
-
-def as_it_is(text: str) -> str:
-    """A line that is compared as it stands."""
-    return text
-
-
-def compare(
-    kafka: KafkaCluster,
-    commands: KafkaCommands,
-    tool: str,
-    command: str,
-    lines: Sequence[str],
-    less: Callable[[str], str] = as_it_is,
-) -> None:
-    """Run each line as both; their output is the same. less: takes away from a line what changes with time."""
-    problems = []
-    for line in lines:
-        words = shlex.split(line)
-        theirs = theirs_run(kafka, commands, tool, words)
-        ours = kac(kafka, command, words)
-        expected, got = ([sorted(map(less, some)) for some in said] for said in (theirs_said(theirs), ours_said(ours)))
-        if expected != got:
-            problems.append(f"{line}\n  Kafka: {expected}\n  kac:   {got}\n  ({ours.err})")
-        elif theirs.code and not ours.code:
-            problems.append(f"{line}: Kafka ends with {theirs.code}, kac with {ours.code}")
-    assert not problems, "\n".join(problems)
+def picked(row: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
+    """Some values of a row."""
+    return tuple(row[name] for name in names)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from console.admin.configs import alter_configs
+from console.admin.changes import send
 from console.admin.link import Link, broker
 from console.admin.settings import Address, ConnectionSettings
 from console.model.broker_keys import UpdateMode, update_mode
@@ -100,7 +100,7 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
         async def said(name: str, value: str, at: int | None) -> str:
             resource = CLUSTER_DEFAULT if at is None else broker_resource(at)
             request = AlterConfigs({resource: (ConfigOp(name, SET, value),)}, broker=at)
-            (outcome,) = await alter_configs(link, request, validate_only=True)
+            (outcome,) = await send(link, request, validate_only=True)
             return "" if outcome.failure is None else outcome.failure.message
 
         found = {}

@@ -25,7 +25,7 @@ from console.model.changes import AlterShares
 from console.model.inheritance import Inheritance
 from console.model.quota import USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.requests import Facts, Step
@@ -51,21 +51,8 @@ class Share(Edit, frozen=True):
         return KEY
 
 
-def _current(edit: Share, seen: Described) -> Was:
-    return seen.found(seen.snapshot.quotas.get(edit.target, {}).get(KEY), "quotas")
-
-
-def _judge(edit: Share, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    return Dropped(edit, "that is its share already") if was == edit.percent else Staged(edit, was)
-
-
 def _value(percent: float | None) -> EffectiveValue:
     return EffectiveValue(percent) if percent else NOTHING
-
-
-def _reversal(edit: Share, was: float | None, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((Share(edit.user, was or 0.0),), edit.percent or None)
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
@@ -80,30 +67,36 @@ def _predict(snapshot: Snapshot, edits: Sequence[Share]) -> Snapshot:
     return replace(snapshot, quotas=quotas)
 
 
-def _json(edit: Share, _hide: bool) -> Json:
-    return {"share_of": edit.user, "value": edit.percent}
-
-
 SHARES = Batch(steps=_steps, predict=_predict)
 
-KINDS = (
-    EditKind(
-        edit=Share,
-        verb="share",
-        form="share_of",
-        to_json=_json,
-        from_json=lambda data: Share(data["share_of"], float(data["value"])),
-        state_json=float,
-        state_of=float,
-        judge=_judge,
-        current=_current,
-        wanted=lambda edit, now: (now or 0.0) == edit.percent,
-        before=lambda _edit, there, _inheritance: _value(there),
-        after=lambda edit, _there, _inheritance: _value(edit.percent),
-        reversal=_reversal,
-        batch=SHARES,
-    ),
-)
+
+class _ShareKind(EditKind):
+    edit = Share
+    verb = "share"
+    state = float
+    batch = SHARES
+
+    def judge(self, edit: Share, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        return Dropped(edit, "that is its share already") if was == edit.percent else Staged(edit, was)
+
+    def current(self, edit: Share, seen: Described) -> Was:
+        return seen.found(seen.snapshot.quotas.get(edit.target, {}).get(KEY), "quotas")
+
+    def wanted(self, edit: Share, now: float | None) -> bool:
+        return (now or 0.0) == edit.percent
+
+    def before(self, _edit: Share, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+        return _value(there)
+
+    def after(self, edit: Share, _there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+        return _value(edit.percent)
+
+    def reversal(self, edit: Share, was: float | None, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((Share(edit.user, was or 0.0),), edit.percent or None)
+
+
+KINDS = (_ShareKind(),)
 ''',
     VERB: '''"""``share``: how much of brokers' time a user may take."""
 
@@ -152,7 +145,7 @@ VERBS = (
 ''',
 }
 OF_KIND = (KIND, "console/plan/kinds/registry.py")
-OF_REQUEST = ("console/model/changes.py", "console/admin/changes.py", "console/admin/quotas.py")
+OF_REQUEST = ("console/model/changes.py", "console/admin/quotas.py")
 OF_VERB = (VERB, "console/language/verbs/__init__.py")
 INSERTED = (
     ("console/plan/kinds/registry.py", "    scram,\n", "    shares,\n", True),
@@ -180,24 +173,18 @@ INSERTED = (
     ("console/model/changes.py", "ClusterChange = AlterConfigs | AlterQuotas", " | AlterShares", True),
     (
         "console/admin/quotas.py",
-        "async def alter_quotas(",
-        '''async def alter_shares(link: Link, request: AlterShares, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Return one outcome for each user."""
-    ops = {user: {"request_percentage": percent} for user, percent in request.shares.items()}
-    return await alter_quotas(link, AlterQuotas(ops), validate_only=validate_only)
+        "SENDERS: Senders",
+        """class _Shares(QuotaSender):
+    def __init__(self, link: Link, request: AlterShares, validate_only: bool) -> None:
+        ops = {user: {"request_percentage": percent} for user, percent in request.shares.items()}
+        super().__init__(link, AlterQuotas(ops), validate_only)
 
 
-''',
+""",
         False,
     ),
+    ("console/admin/quotas.py", "AlterQuotas: QuotaSender", ", AlterShares: _Shares", True),
     ("console/admin/quotas.py", "from console.model.changes import AlterQuotas", ", AlterShares", True),
-    ("console/admin/changes.py", "from console.admin.quotas import alter_quotas", ", alter_shares", True),
-    (
-        "console/admin/changes.py",
-        "        changes.AlterConfigs: alter_configs,\n",
-        "        changes.AlterShares: alter_shares,\n",
-        False,
-    ),
     ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),
     ("console/language/verbs/__init__.py", "    *show.VERBS,\n", "    *share.VERBS,\n", False),
 )

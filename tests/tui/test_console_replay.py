@@ -92,7 +92,7 @@ async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path)
     """What a console keeps begins with its connections, before anything is known."""
     reader, file = FlightReader(record), tmp_path / "b.flight"
     first = reader.answer(0)
-    writer = FlightWriter(file, structs.replace(reader.header, began_ms=first.at_ms - 9_000, carried=0))
+    writer = FlightWriter(file, structs.replace(reader.header, began_ms=first.at_ms - 9_000))
     writer.add(first._replace(at_ms=first.at_ms - 8_000, body=b"", problem=Problem("Unreachable", "REFUSED", "", "")))
     for answer in reader.answers():
         writer.add(answer)

@@ -8,7 +8,7 @@ import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
-from tests.embedded.test_tiered import seed
+from tests.scenarios.test_tiered import seed
 from tests.tui.console_app import driven_on
 
 

@@ -32,7 +32,7 @@ from console.session import former_changes
 from console.session.apply_flow import Asks, Flags, Question, apply_flow
 from console.session.operating import begin, work_on
 from console.session.session import Session
-from tests.embedded.test_operations import LAYOUT, world_of
+from tests.scenarios.test_operations import LAYOUT, world_of
 
 ROOT = Path(__file__).resolve().parents[2] / "console"
 ELSEWHERE = ("embedded/", "admin/", "wire/")

@@ -1,34 +1,42 @@
-"""IAM of Amazon MSK: signatures beside those of others, and where credentials come from. No cloud is reached."""
+"""IAM of Amazon MSK: signatures next to those of others, and where credentials come from. No cloud is reached."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import importlib.util
 import json
+import os
 import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import botocore.auth
 import pytest
+from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
+from botocore.credentials import CredentialProvider, Credentials, SSOProvider
+from botocore.tokens import SSOTokenProvider
+from botocore.utils import ContainerMetadataFetcher
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.net.sasl.msk import AwsMskIamClient  # type: ignore[import-untyped]
 
 from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_token, mechanism_payload
-from console.admin.aws_keys import Ask, AwsKeys, _token_service, keys_of, region_of
+from console.admin.aws_keys import LARGEST_ANSWER, AwsKeys, AwsSource
 from console.admin.connections import sasl_login
-from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.extras import how_to_add
 from console.model.secret import Secret
-from tests.support.msk_signer import official_token
 from tests.wire.fake_broker import API_VERSIONS, METADATA, Conversation, FakeBroker, Received
 
 HOST = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
@@ -38,31 +46,34 @@ NOWHERE = {"AWS_EC2_METADATA_DISABLED": "true"}
 PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
 
 
-@given(PRINTABLE, PRINTABLE, st.none() | PRINTABLE, st.integers(0, 4_000_000_000))
-def test_the_mechanism_signs_as_kafka_python_does(access: str, secret: str, token: str | None, now: int) -> None:
-    theirs = AwsMskIamClient(HOST, access, secret, "eu-central-1", token)
-    at = datetime.fromtimestamp(now, UTC)
-    theirs.datestamp, theirs.timestamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")
-    expected = json.loads(theirs.first_message()) | {"user-agent": "kac"}
+@given(PRINTABLE, PRINTABLE, st.none() | PRINTABLE)
+def test_the_mechanism_signs_as_kafka_python_does(access: str, secret: str, token: str | None) -> None:
     keys = AwsKeys(access, Secret(secret), None if token is None else Secret(token), "a test")
-    assert json.loads(mechanism_payload(keys, "eu-central-1", HOST, now)) == expected
+    ours = json.loads(mechanism_payload(keys, "eu-central-1", HOST))
+    theirs = AwsMskIamClient(HOST, access, secret, "eu-central-1", token)
+    theirs.timestamp = ours["x-amz-date"]
+    theirs.datestamp = theirs.timestamp[:8]
+    assert ours == json.loads(theirs.first_message()) | {"user-agent": "kac"}
 
 
 def url_of(token: str) -> str:
     return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("session", [None, "a/session+token=="])
-def test_tokens_are_signed_as_amazons_own_signer_does(session: str | None) -> None:
-    theirs = url_of(official_token("us-east-1", "AKIDEXAMPLE", SECRET, *([session] if session else [])))
-    stamp = dict(parse_qsl(urlsplit(theirs).query))["X-Amz-Date"]
-    now = datetime.strptime(stamp, "%Y%m%dT%H%M%S%z").timestamp()
+def test_tokens_are_signed_as_amazons_own_signer_does(session: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime(2026, 11, 28, 20, 15, tzinfo=UTC)
+    monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: now)
+
+    class Given(CredentialProvider):
+        def load(self) -> Credentials:
+            return Credentials("AKIDEXAMPLE", SECRET, session)
+
+    theirs = url_of(MSKAuthTokenProvider.generate_auth_token_from_credentials_provider("us-east-1", Given())[0])
     keys = AwsKeys("AKIDEXAMPLE", Secret(SECRET), Secret(session) if session else None, "a test")
-    ours = url_of(bearer_token(keys, "us-east-1", now))
+    ours = url_of(bearer_token(keys, "us-east-1"))
     assert urlsplit(ours)[:3] == urlsplit(theirs)[:3]
-    # The signer puts a session's token last; a query is signed in the order of its names.
-    assert sorted(parts(ours)) == sorted(parts(theirs))
+    assert parts(ours) == parts(theirs)
 
 
 def parts(url: str) -> list[str]:
@@ -70,33 +81,82 @@ def parts(url: str) -> list[str]:
     return [part for part in urlsplit(url).query.split("&") if not part.startswith("User-Agent=")]
 
 
+def test_a_name_of_a_host_stays_within_its_header() -> None:
+    keys = AwsKeys("AKID", Secret(SECRET), None, "a test")
+    message = json.loads(mechanism_payload(keys, "eu-central-1", "x/?Action=kafka-cluster:Other&"))
+    assert (message["host"], message["action"]) == ("x/?Action=kafka-cluster:Other&", "kafka-cluster:Connect")
+
+
+def test_without_botocore_the_line_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "botocore" else found(name))
+    settings = ConnectionSettings((), "SASL_SSL", SaslSettings("AWS_MSK_IAM", options={"aws": "iam"}))
+    with pytest.raises(AuthenticationFailed) as raised:
+        sasl_login(settings)
+    assert "AWS_MSK_IAM of AWS needs botocore" in raised.value.failure.message
+    assert raised.value.failure.remedy == f"Install it: {how_to_add('aws')}"
+
+
 # Where credentials come from.
 
 
-def refusal(ask: Ask, profile: str | None = None) -> str:
+def keys_of(profile: str | None = None, limit: float = 5) -> AwsKeys:
+    return AwsSource(profile, limit).keys()
+
+
+def refusal(profile: str | None = None, limit: float = 5) -> str:
     with pytest.raises(AuthenticationFailed) as raised:
-        keys_of(ask, profile, 5)
+        keys_of(profile, limit)
     line = f"{raised.value.failure} | {raised.value.failure.remedy}"
     assert "\n" not in line
     assert SECRET not in line
     return line
 
 
-def test_the_environment(tmp_path: Path) -> None:
-    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": str(tmp_path)}
-    assert keys_of(Ask(environ), None, 5) == AwsKeys("AKID", Secret(SECRET), None, "the environment")
-    assert keys_of(Ask(environ | {"AWS_SESSION_TOKEN": "t"}), None, 5).token == Secret("t")
-    del environ["AWS_ACCESS_KEY_ID"]
-    assert "lack AWS_ACCESS_KEY_ID" in refusal(Ask(environ))
-    assert "no AWS credentials found: environment, web identity, profile, container, instance" in refusal(
-        Ask({"HOME": str(tmp_path), **NOWHERE})
-    )
+Stand = Callable[[dict[str, str]], None]
 
 
-def test_profiles(tmp_path: Path) -> None:
-    folder = tmp_path / ".aws"
-    folder.mkdir()
+@pytest.fixture
+def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stand:
+    """Be where these variables are set, and no others of AWS, in a home of one's own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
+    monkeypatch.setattr(SSOTokenProvider, "_SSO_TOKEN_CACHE_DIR", str(home / ".aws/sso/cache"))
+    monkeypatch.setattr(SSOProvider, "_SSO_TOKEN_CACHE_DIR", str(home / ".aws/sso/cache"))
+
+    def stand(environ: dict[str, str]) -> None:
+        for name in [each for each in os.environ if each.startswith("AWS_") or each.lower().endswith("_proxy")]:
+            monkeypatch.delenv(name)
+        for name, text in {"HOME": str(home), **environ}.items():
+            monkeypatch.setenv(name, text)
+
+    stand(NOWHERE)
+    return stand
+
+
+def in_home(name: str, text: str) -> Path:
+    file = Path(os.environ["HOME"]) / ".aws" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_the_environment(stand: Stand) -> None:
+    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, **NOWHERE}
+    stand(environ)
+    assert keys_of() == AwsKeys("AKID", Secret(SECRET), None, "the environment")
+    stand(environ | {"AWS_SESSION_TOKEN": "t"})
+    assert keys_of().token == Secret("t")
+    stand({"AWS_ACCESS_KEY_ID": "AKID", **NOWHERE})
+    assert "in the environment lack AWS_SECRET_ACCESS_KEY" in refusal()
+    stand(NOWHERE)
+    assert "no AWS credentials found: environment, web identity, profile, container, instance" in refusal()
+
+
+def test_profiles(stand: Stand, tmp_path: Path) -> None:
     answer = {
+        "Version": 1,
         "AccessKeyId": "AKOF",
         "SecretAccessKey": SECRET,
         "SessionToken": "t",
@@ -104,22 +164,30 @@ def test_profiles(tmp_path: Path) -> None:
     }
     script = tmp_path / "process.py"
     script.write_text(f"print({json.dumps(json.dumps(answer))})")
-    (folder / "credentials").write_text(f"[default]\naws_access_key_id=AKDEF\naws_secret_access_key={SECRET}\n")
-    (folder / "config").write_text(
-        f"[default]\nregion=eu-west-1\n[profile made]\ncredential_process = '{sys.executable}' '{script}'\n"
-        "[profile broken]\ncredential_process = false\n"
+    python = f"'{sys.executable}' '{script}'"
+    in_home("credentials", f"[default]\naws_access_key_id=AKDEF\naws_secret_access_key={SECRET}\n")
+    in_home(
+        "config",
+        f"[default]\nregion=eu-west-1\n[profile made]\ncredential_process = {python}\n"
+        f"[profile of-made]\nrole_arn=arn:aws:iam::123456789012:role/ops\nsource_profile=broken\n"
+        "[profile broken]\ncredential_process = false\n[profile slow]\ncredential_process = sleep 60\n"
+        "[profile open]\ncredential_process = 'false\n[profile words]\ncredential_process = echo no JSON\n",
     )
-    ask = Ask({"HOME": str(tmp_path), **NOWHERE})
-    assert keys_of(ask, None, 5) == AwsKeys("AKDEF", Secret(SECRET), None, "profile default")
-    assert region_of(ask, None) == "eu-west-1"
-    made = keys_of(ask, "made", 5)
+    assert keys_of() == AwsKeys("AKDEF", Secret(SECRET), None, "profile default")
+    assert AwsSource(None, 5).region() == "eu-west-1"
+    made = keys_of("made")
     assert (made.access_key, made.token) == ("AKOF", Secret("t"))
-    assert made.ends == datetime(2040, 1, 1, tzinfo=UTC).timestamp()
-    assert keys_of(Ask({"HOME": str(tmp_path), "AWS_PROFILE": "made"}), None, 5) == made
-    assert "there is no AWS profile nobody in" in refusal(ask, "nobody")
-    assert "credential_process of profile broken: false ended with 1" in refusal(ask, "broken")
-    (folder / "credentials").write_text(f"aws_secret_access_key={SECRET}\n")
-    assert f"{folder / 'credentials'} can't be read as AWS' files are: line 1 is no [section]" in refusal(ask)
+    assert (made.source, made.ends) == ("credential_process of profile made", datetime(2040, 1, 1, tzinfo=UTC))
+    stand({"AWS_PROFILE": "made", **NOWHERE})
+    assert keys_of() == made
+    assert "there is no AWS profile nobody in" in refusal("nobody")
+    assert "credential_process of profile broken: false ended with 1" in refusal("broken")
+    assert "credential_process of profile broken: false ended with 1" in refusal("of-made"), "of a source, too"
+    assert "credential_process of profile slow: sleep does not end" in refusal("slow", 0.2)
+    assert "profile open are not in AWS' form" in refusal("open")
+    assert "profile words are not in AWS' form" in refusal("words")
+    credentials = in_home("credentials", f"aws_secret_access_key={SECRET}\n")
+    assert f"{credentials} can't be read as AWS' files are: line 1 is no [section]" in refusal()
 
 
 class Metadata:
@@ -178,27 +246,28 @@ def metadata() -> Iterator[Metadata]:
         yield service
 
 
-def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
+def test_a_container(metadata: Metadata, stand: Stand, tmp_path: Path) -> None:
     token = tmp_path / "token"
-    token.write_text("let me in\n")
+    token.write_text("let me in")
     environ = {
-        "HOME": str(tmp_path),
         "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{metadata.url}/container",
         "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token),
         "http_proxy": "http://127.0.0.1:1",
     }
-    found = keys_of(Ask(environ), None, 5)
+    stand(environ)
+    found = keys_of()
     assert (found.access_key, found.token, found.source) == ("AKMETA", Secret("t"), "the container's service")
     token.write_text("wrong")
-    assert "gave no AWS credentials: it answered 403" in refusal(Ask(environ))
+    assert "gave no AWS credentials: it answered 403" in refusal()
     token.write_text("two\nlines")
-    line = refusal(Ask(environ))
-    assert "has invalid characters" in line
+    line = refusal()
+    assert "authorization token has more than one line" in line
     assert "two" not in line
     token.unlink()
-    assert f"authorization token {token} can't be read: " in refusal(Ask(environ))
-    elsewhere = environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"}
-    assert "names metadata.example, which is not a container's service" in refusal(Ask(elsewhere))
+    assert f"{token}, which holds AWS credentials, can't be read: No such file" in refusal()
+    del environ["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]
+    stand(environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"})
+    assert "names a host that is not a container's service" in refusal()
 
 
 class TokenService:
@@ -246,43 +315,46 @@ def token_service() -> Iterator[TokenService]:
         yield service
 
 
-def test_the_web_identity_of_a_pod(token_service: TokenService, tmp_path: Path) -> None:
+def test_the_web_identity_of_a_pod(token_service: TokenService, stand: Stand, tmp_path: Path) -> None:
     token = tmp_path / "token"
-    token.write_text("signed by the cluster\n")
+    token.write_text("signed by the cluster")
     environ = {
-        "HOME": str(tmp_path),
         "AWS_ROLE_ARN": TokenService.ROLE,
         "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_ROLE_SESSION_NAME": "pod",
         "AWS_ENDPOINT_URL_STS": token_service.url,
         "http_proxy": "http://127.0.0.1:1",
     }
-    found = keys_of(Ask(environ), None, 5)
+    stand(environ)
+    found = keys_of()
     assert (found.access_key, found.secret, found.token) == ("ASIAWEB", Secret(SECRET), Secret("t/+="))
     assert found.ends is not None
-    assert 3500 < found.ends - time.time() <= 3600
-    assert found.source == f"the web identity of role {TokenService.ROLE}"
+    assert 3500 < found.ends.timestamp() - time.time() <= 3600
+    assert found.source == "a web identity"
     asked = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": TokenService.ROLE}
-    assert token_service.asked == [{**asked, "RoleSessionName": "kac", "WebIdentityToken": "signed by the cluster"}]
+    assert token_service.asked == [{**asked, "RoleSessionName": "pod", "WebIdentityToken": "signed by the cluster"}]
 
-    folder = tmp_path / ".aws"
-    folder.mkdir()
-    profile = f"[profile irsa]\nrole_arn={TokenService.ROLE}\nweb_identity_token_file={token}\nrole_session_name=me\n"
-    (folder / "config").write_text(profile)
-    elsewhere = {"HOME": str(tmp_path), "AWS_ENDPOINT_URL_STS": token_service.url}
-    assert keys_of(Ask(elsewhere), "irsa", 5).access_key == "ASIAWEB"
+    in_home(
+        "config",
+        f"[profile irsa]\nrole_arn={TokenService.ROLE}\nweb_identity_token_file={token}\nrole_session_name=me\n",
+    )
+    stand({"AWS_ENDPOINT_URL_STS": token_service.url})
+    assert keys_of("irsa").access_key == "ASIAWEB"
     assert token_service.asked[-1]["RoleSessionName"] == "me"
 
+    stand(environ)
     token.write_text("of yesterday")
-    said = refusal(Ask(environ))
-    assert "answered 400 ExpiredTokenException" in said
+    said = refusal()
+    assert "AssumeRoleWithWebIdentity answered 400 ExpiredTokenException" in said
+    assert "trusts this identity and its audience" in said
     assert "of yesterday" not in said
     token.unlink()
-    assert f"its token {token} can't be read: " in refusal(Ask(environ))
+    assert f"{token}, which holds AWS credentials, can't be read: No such file" in refusal()
     token.write_text("signed by the cluster")
-    clear = environ | {"AWS_ENDPOINT_URL_STS": "http://sts.example"}
-    assert "names sts.example without TLS" in refusal(Ask(clear))
-    nobody = environ | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}
-    assert "127.0.0.1:1 was not reached" in refusal(Ask(nobody))
+    stand(environ | {"AWS_ENDPOINT_URL_STS": "http://sts.example"})
+    assert "sts.example would be asked for AWS credentials without TLS" in refusal()
+    stand(environ | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"})
+    assert "127.0.0.1:1 was not reached: Connection refused" in refusal()
 
 
 @pytest.mark.parametrize(
@@ -290,40 +362,165 @@ def test_the_web_identity_of_a_pod(token_service: TokenService, tmp_path: Path) 
     [
         ("eu-central-1", "https://sts.eu-central-1.amazonaws.com/"),
         ("cn-north-1", "https://sts.cn-north-1.amazonaws.com.cn/"),
-        (None, "https://sts.amazonaws.com/"),
+        (None, "https://sts.us-east-1.amazonaws.com/"),
     ],
 )
-def test_the_token_service_is_that_of_the_region(region: str | None, url: str) -> None:
-    assert _token_service(Ask({}), region) == url
+def test_the_token_service_is_that_of_the_region(
+    region: str | None, url: str, stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, asked = tmp_path / "token", []
+    token.write_text("signed by the cluster")
+    environ = {"AWS_ROLE_ARN": TokenService.ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE": str(token)}
+    stand(environ | ({"AWS_REGION": region} if region else {}))
+
+    def send(_http: object, request: Any) -> None:
+        asked.append(request.url)
+        raise OSError(113, "No route to host")
+
+    monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
+    refusal()
+    assert asked == [url]
 
 
-def test_an_instance_by_imds_v2(metadata: Metadata, tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url}
-    found = keys_of(Ask(environ), None, 5)
-    assert (found.access_key, found.source) == ("AKMETA", "the instance's role broker-role")
+def test_an_instance_by_imds_v2(metadata: Metadata, stand: Stand) -> None:
+    environ = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url, "http_proxy": "http://127.0.0.1:1"}
+    stand(environ)
+    found = keys_of()
+    assert (found.access_key, found.source) == ("AKMETA", "the instance's role")
     roles = "/latest/meta-data/iam/security-credentials/"
     assert metadata.asked == ["PUT /latest/api/token", f"GET {roles}", f"GET {roles}broker-role"]
-    assert "no AWS credentials found" in refusal(Ask(environ | NOWHERE))
+    stand(environ | NOWHERE)
+    assert "no AWS credentials found" in refusal()
 
 
-async def test_temporary_credentials_are_kept_until_shortly_before_their_end(
-    metadata: Metadata, tmp_path: Path
-) -> None:
-    login = AwsLogin(None, 5, Ask({"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url}))
+async def test_temporary_credentials_are_kept_until_shortly_before_their_end(metadata: Metadata, stand: Stand) -> None:
+    stand({"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url})
+    login = AwsLogin(None, 5)
     metadata.ends = time.time() + 100
     await asyncio.gather(login.payload(HOST), login.payload(HOST))
-    assert len(metadata.asked) == 6, "they end soon: asked for each time"
+    before = len(metadata.asked)
+    await login.payload(HOST)
+    assert len(metadata.asked) == before + 3, "they end soon: asked for each time"
     metadata.ends = time.time() + 3600
+    await login.payload(HOST)
     for _ in range(3):
         await login.payload(HOST)
-    assert len(metadata.asked) == 9
-    shown = "signed with access key AKMETA of the instance's role broker-role, for region eu-central-1"
+    assert len(metadata.asked) == before + 6
+    shown = "signed with access key AKMETA of the instance's role, for region eu-central-1"
     assert login.shown() == shown
 
 
-async def test_the_exchanges(tmp_path: Path) -> None:
-    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": str(tmp_path), **NOWHERE}
-    login = AwsLogin(None, 5, Ask(environ))
+# What answers in their place.
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Answers any request by `answer`."""
+
+    answer: Callable[[BaseHTTPRequestHandler], None]
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        self.rfile.read(length)
+        type(self).answer(self)
+
+    do_PUT = do_POST = do_GET  # noqa: N815 - names of http.server's
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+def said(status: int, body: bytes, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, text in headers.items():
+            handler.send_header(name, text)
+        handler.end_headers()
+        with suppress(OSError):
+            handler.wfile.write(body)
+
+    return answer
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    """Begin an answer, and never end it."""
+    handler.send_response(200)
+    handler.end_headers()
+    with suppress(OSError):
+        while True:
+            handler.wfile.write(b"{")
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+
+DEEP = b"[" * 200_000
+HUGE = b"<a>" + b"x" * (2 * LARGEST_ANSWER)
+BOMB = (
+    b'<!DOCTYPE a [<!ENTITY a "'
+    + b"x" * 1000
+    + b'">'
+    + b"".join(b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 100) for n in range(6))
+    + b"]><a>&g;</a>"
+)
+HOSTILE = {
+    "nothing": said(200, b""),
+    "text": said(200, b"\x1b[2J open/sesame+1 \xff"),
+    "deep": said(200, DEEP),
+    "huge": said(200, HUGE),
+    "bomb": said(200, BOMB),
+    "list": said(200, b"[]"),
+    "numbers": said(200, b'{"AccessKeyId": 1, "SecretAccessKey": [], "Token": {}, "Expiration": 1e999}'),
+    "time": said(200, b'{"AccessKeyId": "a", "SecretAccessKey": "b", "Token": "c", "Expiration": "\\u001b[2J"}'),
+    "error": said(500, b"<ErrorResponse><Error><Code>\x1b[2J</Code></Error></ErrorResponse>"),
+    "odd": said(400, b"<Error><Code>&#27;[2Jx</Code><Message>open/sesame+1</Message></Error>"),
+    "redirect": said(302, b"", Location="http://127.0.0.1:1/"),
+    "drip": drip,
+}
+
+
+@pytest.mark.parametrize("place", ["token service", "container", "instance"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_service_that_answers_anything(kind: str, place: str, stand: Stand, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("signed by the cluster")
+    handler = type("Handler", (Hostile,), {"answer": staticmethod(HOSTILE[kind])})
+    with served(handler) as url:
+        stand(
+            {
+                "token service": {
+                    "AWS_ROLE_ARN": TokenService.ROLE,
+                    "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+                    "AWS_ENDPOINT_URL_STS": url,
+                },
+                "container": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": url},
+                "instance": {"AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
+            }[place]
+        )
+        began = time.monotonic()
+        line = refusal(limit=0.5)
+    assert time.monotonic() - began < 20
+    assert line.isprintable()
+
+
+def test_nothing_of_an_answer_is_logged(metadata: Metadata, stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+    stand({"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url})
+    with caplog.at_level("DEBUG"):
+        keys_of()
+    assert not [each for each in caplog.records if each.name.startswith("botocore")]
+    assert SECRET not in caplog.text
+
+
+async def test_a_service_that_does_not_answer_in_time(stand: Stand) -> None:
+    handler = type("Handler", (Hostile,), {"answer": staticmethod(drip)})
+    with served(handler) as url:
+        stand({"AWS_CONTAINER_CREDENTIALS_FULL_URI": url})
+        with pytest.raises(Unreachable, match=r"no AWS credentials within 0.1 s"):
+            await AwsLogin(None, 0.1).payload(HOST)
+
+
+async def test_the_exchanges(stand: Stand) -> None:
+    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, **NOWHERE}
+    stand(environ)
+    login = AwsLogin(None, 5)
     exchange = IamAuthenticator(login, HOST)
     message = await exchange.step(None)
     assert message is not None
@@ -334,8 +531,8 @@ async def test_the_exchanges(tmp_path: Path) -> None:
     assert url_of(await AwsTokens(login, serverless).token()).startswith("https://kafka.us-gov-west-1.amazonaws.com/?")
     with pytest.raises(AdminError, match="the AWS region of localhost is unknown"):
         await login.payload("localhost")
-    named = AwsLogin(None, 5, Ask(environ | {"AWS_REGION": "sa-east-1"}))
-    assert b"/sa-east-1/kafka-cluster/" in await named.payload("localhost")
+    stand(environ | {"AWS_REGION": "sa-east-1"})
+    assert b"/sa-east-1/kafka-cluster/" in await AwsLogin(None, 5).payload("localhost")
 
 
 def test_both_forms_are_logins() -> None:

@@ -1,11 +1,12 @@
-"""Profiles of AWS that name a role or a session of SSO, beside botocore, on loopback. No cloud is reached."""
+"""Profiles of AWS that name a role or a session of SSO, on loopback. No cloud is reached."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from console.admin.aws import AwsLogin, role_in
-from console.admin.aws_keys import Ask, AwsKeys, keys_of, signed_form
-from console.model.secret import Secret
-from tests.support.msk_signer import official_credentials
-from tests.unit.test_aws import SECRET, refusal, served
+from tests.unit.test_aws import NOWHERE, SECRET, Stand, in_home, keys_of, refusal, served, stand
+
+__all__ = ["stand"]
 
 ROLE = "arn:aws:iam::123456789012:role/"
 START = "https://example.awsapps.com/start"
@@ -84,6 +87,8 @@ source_profile=nobody
 [profile odd]
 role_arn={ROLE}ops
 credential_source=Moon
+[profile login]
+login_session=arn:aws:iam::123456789012:user/alice
 [profile half]
 sso_session=nowhere
 sso_account_id=123456789012
@@ -112,11 +117,10 @@ class Services:
         if access not in SECRETS and not access.startswith("ASIA"):
             return 403, "<ErrorResponse><Error><Code>InvalidClientTokenId</Code></Error></ErrorResponse>"
         token = headers.get("x-amz-security-token")
-        keys = AwsKeys(access, Secret(SECRET), Secret(token) if token else None, "a test")
-        at = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%S%z").timestamp()
-        signed = signed_form(keys, region, headers["host"], body, at)
         form = dict(parse_qsl(body.decode()))
-        if {name: headers.get(name) for name in signed} != signed or (access.startswith("ASIA") and not token):
+        if headers["authorization"] != self._signed(headers, region, body, Credentials(access, SECRET, token)) or (
+            access.startswith("ASIA") and not token
+        ):
             return 403, "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code></Error></ErrorResponse>"
         if form["RoleArn"].endswith("/one"):
             return 403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"
@@ -129,6 +133,24 @@ class Services:
             '<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>'
             f"<Credentials>{inner}</Credentials></AssumeRoleResult></AssumeRoleResponse>"
         )
+
+    @staticmethod
+    def _signed(headers: dict[str, str], region: str, body: bytes, keys: Credentials) -> str:
+        """The header that says who asked, of what arrived."""
+        signer = SigV4Auth(keys, "sts", region)
+        names = headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
+        sent = AWSRequest("POST", f"http://{headers['host']}/", {name: headers[name] for name in names}, body)
+        sent.context["timestamp"] = headers["x-amz-date"]
+        signature = signer.signature(signer.string_to_sign(sent, signer.canonical_request(sent)), sent)
+        scope = f"AWS4-HMAC-SHA256 Credential={signer.scope(sent)}"
+        return f"{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
+
+    def oidc(self, given: dict[str, str]) -> tuple[int, str]:
+        """Give a new token of the session for the one that renews it."""
+        if given.get("refreshToken") != "renews":
+            return 400, json.dumps({"error": "invalid_grant"})
+        self.asked.append(Asked("", "", {name: given[name] for name in ("clientId", "grantType")}))
+        return 200, json.dumps({"accessToken": "of the session", "expiresIn": 3600, "refreshToken": "renews"})
 
     def portal(self, path: str, token: str | None) -> tuple[int, str]:
         if token == "moved":
@@ -151,7 +173,9 @@ def services() -> Iterator[Services]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self._answer(made.sts({name.lower(): text for name, text in self.headers.items()}, body))
+            if self.path == "/token":
+                return self._answer(made.oidc(json.loads(body)))
+            return self._answer(made.sts({name.lower(): text for name, text in self.headers.items()}, body))
 
         def do_GET(self) -> None:
             self._answer(made.portal(self.path, self.headers.get("x-amz-sso_bearer_token")))
@@ -171,55 +195,93 @@ def services() -> Iterator[Services]:
 
 
 @pytest.fixture
-def environ(services: Services, tmp_path: Path) -> dict[str, str]:
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "config").write_text(CONFIG)
-    log_in(tmp_path)
-    return {
-        "HOME": str(tmp_path),
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ENDPOINT_URL_STS": services.url,
-        "AWS_ENDPOINT_URL_SSO": services.url,
-        "http_proxy": "",
-    }
+def environ(services: Services, stand: Stand) -> dict[str, str]:
+    in_home("config", CONFIG)
+    log_in()
+    services_at = {f"AWS_ENDPOINT_URL_{name}": services.url for name in ("STS", "SSO", "SSO_OIDC")}
+    environ = {**NOWHERE, **services_at}
+    stand(environ)
+    return environ
 
 
-def log_in(home: Path, token: str = "of the session", ends: str = "2040-01-01T00:00:00Z") -> None:
+def log_in(token: str = "of the session", ends: str = "2040-01-01T00:00:00Z", **more: str) -> None:
     """What `aws sso login` leaves."""
-    cache = home / ".aws" / "sso" / "cache"
+    cache = Path(os.environ["HOME"]) / ".aws" / "sso" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
-    kept = {"startUrl": START, "region": "eu-north-1", "accessToken": token, "expiresAt": ends}
+    kept = {"startUrl": START, "region": "eu-north-1", "accessToken": token, "expiresAt": ends, **more}
     for name in (START, "company"):
         (cache / f"{sha1(name.encode()).hexdigest()}.json").write_text(json.dumps(kept))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("profile", ["ops", "chained", "itself", "environment", "sso", "older", "of-sso"])
-def test_the_credentials_are_those_of_botocore(services: Services, environ: dict[str, str], profile: str) -> None:
-    """The services take its requests and ours by the same rule, which signs with our code: a form of ours that differs
-    from Amazon's refuses botocore."""
+BY_ALICE = {"Action": "AssumeRole", "Version": "2011-06-15", "RoleSessionName": "alice"}
+OPS = {**BY_ALICE, "RoleArn": f"{ROLE}ops", "ExternalId": "a+b/c=d", "DurationSeconds": "1800"}
+SSO = {"role_name": "Kafka Ops", "account_id": "123456789012"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "access", "source", "asked"),
+    [
+        ("ops", "ASIAOPS", "the role of profile ops", [Asked("AKKEYS", "eu-west-1", OPS)]),
+        (
+            "chained",
+            "ASIACHAINED",
+            "the role of profile chained",
+            [
+                Asked("AKKEYS", "eu-central-1", OPS),
+                Asked("ASIAOPS", "eu-central-1", {**BY_ALICE, "RoleArn": f"{ROLE}chained"}),
+            ],
+        ),
+        (
+            "itself",
+            "ASIAITSELF",
+            "the role of profile itself",
+            [Asked("AKKEYS", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}itself"})],
+        ),
+        (
+            "environment",
+            "ASIAENVIRONMENT",
+            "the role of profile environment",
+            [Asked("AKENV", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}environment"})],
+        ),
+        ("sso", "ASIASSO", "SSO of profile sso", [Asked("", "", SSO)]),
+        ("older", "ASIASSO", "SSO of profile older", [Asked("", "", SSO)]),
+        (
+            "of-sso",
+            "ASIAOF-SSO",
+            "the role of profile of-sso",
+            [Asked("", "", SSO), Asked("ASIASSO", "us-west-2", {**BY_ALICE, "RoleArn": f"{ROLE}of-sso"})],
+        ),
+    ],
+)
+def test_roles_and_sessions_of_profiles(
+    services: Services,
+    environ: dict[str, str],
+    stand: Stand,
+    profile: str,
+    access: str,
+    source: str,
+    asked: list[Asked],
+) -> None:
+    environ = {**environ, "http_proxy": "http://127.0.0.1:1"}
     if profile == "environment":
-        # Then botocore looks at no profile that is not named.
         environ |= {"AWS_ACCESS_KEY_ID": "AKENV", "AWS_SECRET_ACCESS_KEY": SECRET}
     if profile in ("itself", "environment", "of-sso"):
         environ["AWS_DEFAULT_REGION"] = "us-west-2"
-    theirs = official_credentials(profile, environ)
-    asked, services.asked = services.asked, []
-    ours = keys_of(Ask(environ), profile, 5)
-    assert (ours.access_key, ours.secret.reveal(), ours.token and ours.token.reveal()) == theirs
+    stand(environ)
+    found = keys_of(profile)
+    assert (found.access_key, found.secret.reveal(), found.source) == (access, SECRET, source)
+    assert found.token is not None
+    assert found.token.reveal() == f"t/{access.removeprefix('ASIA')}+="
+    assert found.ends is not None
+    assert 3500 < found.ends.timestamp() - time.time() <= 3600
     assert services.asked == asked
-    assert asked
-    assert ours.ends is not None
-    assert 3500 < ours.ends - time.time() <= 3600
 
 
 def test_a_role_without_a_name_of_its_session(services: Services, environ: dict[str, str]) -> None:
-    found = keys_of(Ask(environ), "unnamed", 5)
-    assert found.source == f"role {ROLE}ops by profile keys"
-    assert services.asked == [
-        Asked("AKKEYS", "us-east-1", {"Action": "AssumeRole", "Version": "2011-06-15", "RoleArn": f"{ROLE}ops",
-                                      "RoleSessionName": "kac"})
-    ]  # fmt: skip
+    assert keys_of("unnamed").source == "the role of profile unnamed"
+    (asked,) = services.asked
+    assert (asked.by, asked.region, asked.form["RoleArn"]) == ("AKKEYS", "us-east-1", f"{ROLE}ops")
+    assert asked.form["RoleSessionName"].startswith("botocore-session-")
 
 
 @pytest.mark.parametrize(
@@ -227,48 +289,64 @@ def test_a_role_without_a_name_of_its_session(services: Services, environ: dict[
     [
         ("device", 'needs the code of a device (mfa_serial) | Run: eval "$(aws configure export-credentials --profile'),
         ("one", "AWS profiles have each other as source_profile: one → two → one"),
-        ("missing", "has source_profile nobody, which does not exist"),
-        ("odd", "has credential_source Moon, which is unknown"),
-        ("environment", "assumes its role with credential_source Environment, which has no credentials"),
-        ("half", "lacks sso_start_url, sso_region, sso_role_name | Run: aws configure sso --profile half"),
+        ("missing", 'The source_profile "nobody" referenced in the profile "missing" does not exist'),
+        ("odd", 'The credential source "Moon" referenced in profile "odd" is not valid'),
+        ("environment", "Environment of profile environment gave no AWS credentials"),
+        ("half", 'The specified sso-session does not exist: "nowhere" | Correct ~/.aws/config'),
+        ("login", "has login_session, which is not supported | Run: eval"),
     ],
 )
 def test_profiles_that_do_not_work(environ: dict[str, str], profile: str, line: str) -> None:
-    assert line in refusal(Ask(environ), profile)
+    assert line in refusal(profile)
 
 
-def test_a_role_that_is_refused(services: Services, environ: dict[str, str]) -> None:
-    home = Path(environ["HOME"])
-    (home / ".aws" / "config").write_text(CONFIG.replace("source_profile=two", "source_profile=keys"))
-    line = refusal(Ask(environ), "one")
-    assert f"role {ROLE}one by profile keys: {urlsplit(services.url).netloc} answered 403 AccessDenied" in line
-    assert "Check that profile keys may sts:AssumeRole" in line
-    nobody = environ | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}
-    assert "127.0.0.1:1 was not reached" in refusal(Ask(nobody), "ops")
+def test_a_role_that_is_refused(services: Services, environ: dict[str, str], stand: Stand) -> None:
+    in_home("config", CONFIG.replace("source_profile=two", "source_profile=keys"))
+    line = refusal("one")
+    assert "AWS profile one: AssumeRole answered 403 AccessDenied" in line
+    assert "Check that they may sts:AssumeRole" in line
+    stand(environ | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"})
+    assert "127.0.0.1:1 was not reached: Connection refused" in refusal("ops")
 
 
 def test_sessions_of_sso_that_do_not_work(services: Services, environ: dict[str, str]) -> None:
-    home = Path(environ["HOME"])
-    log_in(home, token="of yesterday")
-    line = refusal(Ask(environ), "sso")
-    assert "SSO of profile sso: the session was refused | Log in: aws sso login --profile sso" in line
+    log_in(token="of yesterday")
+    line = refusal("sso")
+    assert "SSO of profile sso: the session is over, or was refused | Log in: aws sso login --profile sso" in line
     assert "of yesterday" not in line
     # A token is for the portal alone.
-    log_in(home, token="moved")
-    assert "answered 302" in refusal(Ask(environ), "sso")
-    log_in(home, token="odd\ntoken")
-    line = refusal(Ask(environ), "sso")
+    log_in(token="moved")
+    assert "GetRoleCredentials answered 302" in refusal("sso")
+    log_in(token="odd\ntoken")
+    line = refusal("sso")
     assert "what was to be sent has invalid characters" in line
     assert "odd" not in line
-    log_in(home, ends="2020-06-17T10:02:08UTC")
-    assert "the session is over, since 2020-06-17 10:02:08 UTC | Log in: aws sso login" in refusal(Ask(environ), "sso")
-    log_in(home)
-    (home / ".aws" / "config").write_text(CONFIG.replace("Kafka Ops", "Other"))
-    assert "answered 403 | Check that you have role Other of account 123456789012" in refusal(Ask(environ), "sso")
-    for file in (home / ".aws" / "sso" / "cache").iterdir():
-        file.write_text("[]")
-    assert "there is no session in" in refusal(Ask(environ), "sso")
+    log_in(ends="2020-06-17T10:02:08UTC")
+    for profile in ("sso", "older"):
+        assert f"the session is over, or was refused | Log in: aws sso login --profile {profile}" in refusal(profile)
+    log_in()
+    in_home("config", CONFIG.replace("Kafka Ops", "Other"))
+    line = refusal("sso")
+    assert "GetRoleCredentials answered 403" in line
+    assert "Check that you have this role of this account" in line
+    cache = Path(os.environ["HOME"]) / ".aws" / "sso" / "cache"
+    for text, why in {"{}": "there is no session in", "[]": "there is no session in", "{": "not in AWS' form"}.items():
+        for file in cache.iterdir():
+            file.write_text(text)
+        assert why in refusal("sso")
     assert services.asked == []
+
+
+def test_a_session_of_sso_is_renewed_as_awss_own_tools_do(services: Services, environ: dict[str, str]) -> None:
+    renewal = {"clientId": "c", "clientSecret": SECRET, "registrationExpiresAt": "2040-01-01T00:00:00Z"}
+    ends = (datetime.now(UTC) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    log_in("about to end", ends, refreshToken="renews", **renewal)
+    assert keys_of("sso").access_key == "ASIASSO"
+    assert services.asked == [Asked("", "", {"clientId": "c", "grantType": "refresh_token"}), Asked("", "", SSO)]
+    (kept,) = [
+        each for each in (Path(os.environ["HOME"]) / ".aws/sso/cache").iterdir() if "of the session" in each.read_text()
+    ]
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_role_of_the_login_itself(services: Services, environ: dict[str, str]) -> None:
@@ -279,11 +357,12 @@ async def test_a_role_of_the_login_itself(services: Services, environ: dict[str,
         "aws.role.external.id": "x=y",
         "aws.role.region": "ap-south-1",
     }
-    login = AwsLogin("keys", 5, Ask(environ), role=role_in(options))
+    login = AwsLogin("keys", 5, role_in(options))
     payload = json.loads(await login.payload("b-1.x.c2.kafka.us-east-2.amazonaws.com"))
     assert payload["x-amz-credential"].startswith("ASIAOF-LOGIN/")
     assert "/us-east-2/" in payload["x-amz-credential"], "the region of the broker"
     (asked,) = services.asked
     assert (asked.by, asked.region) == ("AKKEYS", "ap-south-1")
     assert (asked.form["RoleSessionName"], asked.form["ExternalId"]) == ("bob", "x=y")
+    assert f"of role {ROLE}of-login by profile keys, for region us-east-2" in login.shown()
     assert role_in({"aws": "iam"}) is None

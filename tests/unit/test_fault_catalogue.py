@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
-from tests.faults.score import judge, score
-from tests.faults.table import PAGE, kept, table, written
-from tests.faults.trial import Told, Trial
+from benchmarks.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
+from benchmarks.faults.score import judge, score
+from benchmarks.faults.table import PAGE, kept, table, written
+from benchmarks.faults.trial import Told, Trial
 
 
 def told(cause: str, certainty: str = "certain", after: float = 3.0, severity: str = "high", **subject: Any) -> Told:
@@ -82,4 +82,4 @@ def test_a_healthy_cluster_has_a_line_of_its_own() -> None:
 
 def test_the_page_has_the_kept_results() -> None:
     page = PAGE.read_text()
-    assert written(page, kept()) == page, "python -m tests.faults.table"
+    assert written(page, kept()) == page, "python -m benchmarks.faults.table"

@@ -68,6 +68,72 @@ def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
     assert 12 < len(found) < 25
 
 
+def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
+    """Of 9 MiB, which the last half hour has room for: each further answer costs what it is, not all of them."""
+    memory, chance = Memory(Header()), random.Random(2)
+    bodies = [chance.randbytes(1 << 20) for _ in range(9)]
+    for node, body in enumerate(bodies):
+        memory.add(answer(0, node, body))
+    payloads = "SELECT count(*), max(id) FROM payloads"
+    packed = memory.database.execute(payloads).fetchone()
+    for poll in range(1, 2 * 60 * 60 * 1000 // POLL, 60):
+        for node, body in enumerate(bodies):
+            memory.add(answer(poll, node, body))
+    assert memory.database.execute(payloads).fetchone() == packed
+    assert memory.left_off == 0
+    assert 9 << 20 < memory.size < 10 << 20
+    assert len({each.body for each in written(memory, tmp_path / "record").answers()}) == 9
+
+
+def test_last_answers_that_do_not_fit_are_left_off_for_a_while_and_counted(tmp_path: Path) -> None:
+    """30 MiB are asked again and again: what has no room is not tried again at each answer, and small ones stay."""
+    memory, chance = Memory(Header()), random.Random(3)
+    bodies = [chance.randbytes(1 << 20) for _ in range(30)]
+    taken, given = 0, 0
+    for poll in range(PART_MS // POLL - 2):
+        memory.add(answer(poll, 99, b"small"))
+        for node, body in enumerate(bodies):
+            before = memory.database.total_changes
+            memory.add(answer(poll, node, body))
+            taken, given = taken + (memory.database.total_changes - before > 0), given + 1
+        assert memory.size <= MOST_BYTES
+    reader = written(memory, tmp_path / "record")
+    found = list(reader.answers())
+    assert reader.damage == ""
+    assert {each.body for each in found if each.node == 99} == {b"small"}
+    assert 10 < len({each.body for each in found} - {b"small"}) < 20
+    assert reader.left_off == memory.left_off > given // 3
+    last = {each.node for each in found if each.at_ms >= BEGAN + POLL * (PART_MS // POLL - 3)}
+    assert len(last) > 10
+    for poll in range(PART_MS // POLL, PART_MS // POLL + 2):  # and some minutes later they are
+        for node, body in enumerate(bodies[:12]):
+            memory.add(answer(poll, node, body))
+    assert {each.node for each in written(memory, tmp_path / "later").answers()} >= set(range(12))
+
+
+def test_one_answer_that_is_larger_than_all_that_is_kept_is_left_off(tmp_path: Path) -> None:
+    memory = Memory(Header())
+    memory.add(answer(0, 1, b"small"))
+    memory.add(answer(1, 2, random.Random(4).randbytes(MOST_BYTES)))
+    memory.add(answer(2, 3, b"later"))
+    assert memory.left_off == 1
+    assert [each.node for each in written(memory, tmp_path / "record").answers()] == [1, 3]
+
+
+def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
+    """They are not missed: what is asked all the time stays, also where it is larger."""
+    memory, chance = Memory(Header()), random.Random(5)
+    for node in range(40):
+        memory.add(answer(0, 100 + node, chance.randbytes(300_000)))
+    for poll in range(1, (KEPT_MS + 2 * PART_MS) // POLL, 5):
+        memory.add(answer(poll, 1, b"asked" * 100_000))
+    for node in range(4):
+        memory.add(answer((KEPT_MS + 2 * PART_MS) // POLL, node, chance.randbytes(5 << 19)))
+    found = written(memory, tmp_path / "record").answers()
+    assert {each.node for each in found} >= {0, 1, 2, 3}
+    assert memory.left_off == 0
+
+
 class Slow:
     """A sink that waits until it may go on."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,24 +31,9 @@ from console.files.plan_file import FORMAT as PLAN
 from console.files.plan_file import VERSION as PLAN_VERSION
 from console.files.plan_file import read_plan
 from console.flight.answer import Answer, Header, RecordError
-from console.flight.coding import DEEPEST
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
-from console.flight.frames import (
-    ANSWERS,
-    BODY,
-    FIRST_BODY,
-    HEADER,
-    MAGIC,
-    MOST_MADE,
-    PROBLEM,
-    SAME,
-    Answers,
-    Question,
-    body_frame,
-    framed,
-    squeezed,
-)
+from console.flight.record_file import DEEPEST, MOST_MADE, Repeats, crc_of, squeezed
 from console.journal import file as journal_file
 from console.journal import segments
 from console.journal.entries import Numbered, intent_line, this_process
@@ -157,7 +144,8 @@ def test_another_hosts_clock_is_believed_for_a_bounded_time(ahead: timedelta) ->
 @given(JSON, WRONG_TIMES)
 @example(float("inf"), "")
 def test_any_json_in_a_plan_is_a_problem_of_the_file(data: object, made: object) -> None:
-    for edits in (data, [data], [{"edit": data}], [{"edit": {"op": "set", "value": data}, "was": data}]):
+    place = {"op": "set-config", "resource": ["TOPIC", "a"], "key": "k"}
+    for edits in (data, [data], [{"edit": data}], [{"edit": place | {"value": data}, "was": data}]):
         document = {"format": PLAN, "version": PLAN_VERSION, "cluster_id": "A", "made": made, "edits": edits}
         with pytest.raises(FileProblem):
             read_plan(json.dumps(document), "plan.json")
@@ -171,43 +159,53 @@ def test_a_deep_plan_is_a_problem_of_the_file() -> None:
 # -- flight records ----------------------------------------------------------------------------------------------------
 
 
-def record(path: Path, *frames: bytes, began_ms: int = 0) -> Path:
-    header = framed(HEADER, msgspec.msgpack.encode(Header("A", "c", began_ms)))
-    path.write_bytes(MAGIC + header + b"".join(frames))
+def record(path: Path, *statements: tuple[str, tuple[object, ...]]) -> Path:
+    """A record of one answer, changed by statements. Rows of questions and answers get their checksums."""
+    writer = FlightWriter(path, Header("A", "c"))
+    writer.add(FIRST)
+    writer.close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA synchronous = OFF")
+    for statement, values in statements:
+        database.execute(statement, values)
+    is_view = database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'view'").fetchone()[0]
+    for table in () if is_view else ("questions", "answers"):
+        for *row, _ in database.execute(f"SELECT * FROM {table}").fetchall():
+            with suppress(UnicodeEncodeError):
+                database.execute(f"UPDATE {table} SET crc = ? WHERE id = ?", (crc_of(tuple(row)), row[0]))
+    database.commit()
+    database.close()
     return path
 
 
-def answers_frame(count: int, given: int, *, at_ms: int = 0, former: bytes = b"", asks: bool = False) -> bytes:
-    """So many answers to the first question. asks: whether it is new, its request the first body."""
-    questions = [Question(1, "h", 9092, 3, 12, 0)] if asks else []
-    return listed(
-        Answers(questions, [], [0] * count, [at_ms, *[0] * (count - 1)], [0] * count, [given] * count), former
-    )
+FIRST = Answer(0, 0, 1, "h", 9092, 3, 12, b"request", b"body")
+REQUEST, BODY, NUMBER = 1, 2, 1 << 40
+"""The payloads of that answer; the number of one that comes later."""
 
 
-def packed(data: object) -> bytes:
-    try:
-        return msgspec.msgpack.encode(data)
-    except OverflowError:  # a number of more than 64 bits
-        reject()
+def answer_row(payload: int | None, *, at_ms: object = 0, number: object = NUMBER) -> tuple[str, tuple[object, ...]]:
+    return "INSERT INTO answers VALUES (?, ?, 0, 1, ?, NULL, 0)", (number, at_ms, payload)
 
 
-def listed(answers: object, former: bytes = b"") -> bytes:
-    return framed(ANSWERS, squeezed(packed(answers), former))
+def payload_row(number: int, base: object, size: object, cell: object) -> tuple[str, tuple[object, ...]]:
+    return "INSERT INTO payloads VALUES (?, ?, ?, ?)", (number, base, size, cell)
 
 
-REQUEST, FIRST = body_frame(0, b"request"), body_frame(0, b"body")
-ASKED = answers_frame(1, FIRST_BODY, asks=True)
-ASKED_LIST = msgspec.msgpack.encode(Answers([Question(1, "h", 9092, 3, 12, 0)], [], [0], [0], [0], [FIRST_BODY]))
+def repeats_row(cell: object, *, number: object = 2 * NUMBER, at_ms: object = 0) -> tuple[str, tuple[object, ...]]:
+    return "INSERT INTO repeats VALUES (?, ?, 0, ?)", (number, at_ms, cell)
+
+
+def columns(count: int, *, question: int = 1, after: int = 0, took: int = 0, further: int = 1) -> bytes:
+    said = Repeats([question] * count, [0, *[further] * (count - 1)], [after] * count, [took] * count)
+    return squeezed(msgspec.json.encode(said))
 
 
 def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    """What is unpacked of a frame goes, and each answer while the file is read counts."""
+    """What is unpacked of a cell goes, and each answer while the file is read counts."""
     count = 60_000
-    again = msgspec.msgpack.encode(Answers([], [], [0] * count, [0] * count, [0] * count, [SAME] * count))
-    many = [framed(ANSWERS, squeezed(again, former)) for former in (ASKED_LIST, *[again] * 8)]
-    path = record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, *many)
-    assert path.stat().st_size < 12_000
+    many = [repeats_row(columns(count), number=NUMBER + at * count) for at in range(9)]
+    path = record(tmp_path / "a.flight", *many)
+    assert path.stat().st_size < 40_000
     code = (
         "import resource, sys; from pathlib import Path; from console.flight.flight_reader import FlightReader\n"
         "most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -219,146 +217,162 @@ def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -
     assert int(done.stdout) < 150  # MiB; all that was read held 330
 
 
+def unread(reader: FlightReader, index: int) -> str:
+    """Why an answer can't be read."""
+    with pytest.raises(RecordError) as told:
+        reader.answer(index)
+    return str(told.value)
+
+
 def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None:
     size = 30 << 20
     zeros = bytes(size)
     count = MOST_MADE // size + 1
-    frames = [body_frame(0, zeros), *[body_frame(1, zeros, zeros)] * (count - 1)]
-    given = [FIRST_BODY + count - 1 - place for place in range(count)]
-    answers = Answers([Question(1, "h", 9092, 3, 12, 0)], [], [0] * count, [0] * count, [0] * count, given)
-    path = record(tmp_path / "a.flight", REQUEST, *frames, listed(answers))
-    assert path.stat().st_size < 100_000
+    again = squeezed(zeros, zeros)
+    made = [payload_row(10 + at, 9 + at, size, again) for at in range(1, count)]
+    given = [answer_row(10 + at, number=NUMBER + at) for at in range(count)]
+    path = record(tmp_path / "a.flight", payload_row(10, None, size, squeezed(zeros)), *made, *given)
+    assert path.stat().st_size < 150_000
     reader = FlightReader(path)
-    assert len(reader) == count
-    with pytest.raises(RecordError, match="made of more than"):
-        reader.answer(count - 1)
-    assert reader.answer(0).body == zeros
+    assert (len(reader), reader.damage) == (count + 1, "")
+    assert "made of more than" in unread(reader, count)
+    assert reader.answer(1).body == zeros
 
 
 def test_an_answer_that_is_larger_than_any_is_an_error(tmp_path: Path) -> None:
-    bomb = framed(BODY, bytes(4), squeezed(bytes(MOST_MADE)))
-    path = record(tmp_path / "a.flight", REQUEST, bomb, ASKED)
-    assert path.stat().st_size < 38 << 10
-    tracemalloc.start()
-    with pytest.raises(RecordError, match="holds more than"):
-        FlightReader(path).answer(0)
-    assert tracemalloc.get_traced_memory()[1] < MOST_MADE
-    tracemalloc.stop()
+    """Whether it says its size, says less, or what it says is no size."""
+    bomb = squeezed(bytes(MOST_MADE))
+    for number, size in enumerate((MOST_MADE, 100, -1, "100", 1.5, 1 << 62, None)):
+        rows = [payload_row(10, None, size, bomb)] if size is not None else [payload_row(10, None, 4, "text")]
+        path = record(tmp_path / f"{number}.flight", *rows, answer_row(10))
+        assert path.stat().st_size < 80 << 10
+        reader = FlightReader(path)
+        tracemalloc.start()
+        assert unread(reader, 1)
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+        tracemalloc.stop()
+        assert reader.answer(0).body == b"body"
 
 
-def test_an_answer_that_is_made_of_very_many_is_damage(tmp_path: Path) -> None:
-    frames = [body_frame(0, b"x" * 100), *[body_frame(1, b"x" * 100, b"x" * 100)] * (DEEPEST + 1)]
-    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, *frames, ASKED))
-    assert (len(reader), "made of more than" in reader.damage) == (0, True)
+def test_an_answer_that_is_made_of_very_many_is_an_error(tmp_path: Path) -> None:
+    data = b"x" * 100
+    made = [payload_row(10 + at, 9 + at if at else None, 100, squeezed(data, data)) for at in range(DEEPEST + 3)]
+    reader = FlightReader(record(tmp_path / "a.flight", *made, answer_row(10 + DEEPEST + 2)))
+    assert "made of more than" in unread(reader, 1)
 
 
-def test_lists_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> None:
-    for number, more in enumerate((bytes(5 << 20), bytes(50 << 20), b"\xc0")):
-        longer = framed(ANSWERS, squeezed(ASKED_LIST + more))
-        reader = FlightReader(record(tmp_path / f"{number}.flight", REQUEST, FIRST, longer))
-        assert (len(reader), bool(reader.damage)) == (0, True)
-
-
-def test_what_follows_what_is_compressed_is_damage(tmp_path: Path) -> None:
-    longer = framed(ANSWERS, squeezed(ASKED_LIST), b"more")
-    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, longer))
-    assert (len(reader), "too late" in reader.damage) == (0, True)
-
-
-@pytest.mark.parametrize("distance", [2, 3, 1 << 31, (1 << 32) - 1])
-def test_a_body_is_made_of_those_before_it_in_its_part_alone(tmp_path: Path, distance: int) -> None:
-    """The second part has one body before this one, the first part has two more."""
-    header = framed(HEADER, msgspec.msgpack.encode(Header("A", "c")))
-    far = body_frame(distance, b"another", b"body of another part")
-    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, header, REQUEST, far, ASKED))
-    assert (len(reader), "what is not there" in reader.damage) == (1, True)
+@pytest.mark.parametrize(
+    ("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")]
+)
+def test_a_payload_is_made_of_those_before_it_alone(tmp_path: Path, base: object, why: str) -> None:
+    """Of none later, so that there is no circle."""
+    made = payload_row(10, base, 7, squeezed(b"another")), payload_row(11, 10, 7, squeezed(b"another"))
+    reader = FlightReader(record(tmp_path / "a.flight", *made, answer_row(10)))
+    assert why in unread(reader, 1)
     assert reader.answer(0).body == b"body"
 
 
-def second(
-    request: int = 0, *, asked: int = 1, after: int = 0, took: int = 0, given: int = FIRST_BODY, more: int = 0
-) -> Answers:
-    """A question, and an answer to it. more: entries too many."""
-    return Answers([Question(1, "h", 9092, 3, 12, request)], [], [asked], [after], [took] * (1 + more), [given])
+def test_cells_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> None:
+    plain = b"[[1],[0],[0],[0]]"
+    for number, cell in enumerate(
+        (
+            squeezed(plain + b" " * (50 << 20)),
+            squeezed(plain + b"]"),
+            squeezed(plain) + b"more",
+            squeezed(plain)[:-1],
+            columns((1 << 16) + 1),
+        )
+    ):
+        reader = FlightReader(record(tmp_path / f"{number}.flight", repeats_row(cell)))
+        assert (len(reader), reader.damage[:7]) == (1, "damaged")
 
 
-WRONG_LISTS: dict[str, object] = {
-    "to no question": second(asked=2),
-    "to a question below none": second(asked=-1),
-    "the same as none": second(given=SAME),
-    "without its problem": second(given=PROBLEM),
-    "a body that is not there": second(given=FIRST_BODY + 2),
-    "of no form": second(given=-1),
-    "a request that is not there": second(2),
-    "a request before all": second(-1),
-    "columns of two lengths": second(more=1),
-    "before 1970": second(after=-1),
-    "before it was asked": second(took=-1),
-    "asked before the beginning of time": second(took=1 << 63),
-    "a question without its request": [[[1, "h", 1, 3, 12]], [], [1], [0], [0], [FIRST_BODY]],
-    "a broker that is true": [[[True, "h", 1, 3, 12, 0]], [], [1], [0], [0], [FIRST_BODY]],
-    "a problem in bytes": [[], [["kind", "name", b"message", ""]], [], [], [], []],
-    "nothing": [],
-    "a map": {},
-    "a number": 7,
+UPDATE = "UPDATE answers SET "
+WRONG_ROWS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "to no question": repeats_row(columns(1, question=2)),
+    "to a question below none": repeats_row(columns(1, question=-1)),
+    "numbers that stand": repeats_row(columns(2, further=0)),
+    "numbers that go back": repeats_row(columns(2, further=-1)),
+    "columns of two lengths": repeats_row(squeezed(b"[[1],[0],[0],[0,0]]")),
+    "three columns": repeats_row(squeezed(b"[[1],[0],[0]]")),
+    "before 1970": repeats_row(columns(1, after=-1)),
+    "before it was asked": repeats_row(columns(1, took=-1)),
+    "after the end of time": repeats_row(columns(1, took=LAST_MS + 1)),
+    "a question that is true": repeats_row(squeezed(b"[[true],[0],[0],[0]]")),
+    "a number beyond 64 bits": repeats_row(squeezed(b"[[1],[0],[1e300],[0]]")),
+    "a cell of text": repeats_row("[[1],[0],[0],[0]]"),
+    "a cell at no time": repeats_row(columns(1), at_ms="then"),
+    "nothing": repeats_row(b""),
+    "a map": repeats_row(squeezed(b"{}")),
+    "no answer and no problem": answer_row(None),
+    "an answer and a problem": ('INSERT INTO answers VALUES (1099511627776, 0, 0, 1, 2, \'["a","b","c","d"]\', 0)', ()),
+    "a problem of three words": ('INSERT INTO answers VALUES (1099511627776, 0, 0, 1, NULL, \'["a","b","c"]\', 0)', ()),
+    "a problem that is none": ("INSERT INTO answers VALUES (1099511627776, 0, 0, 1, NULL, 'late', 0)", ()),
+    "a time in text": answer_row(BODY, at_ms="then"),
+    "a time beyond 64 bits": answer_row(BODY, at_ms=1e300),
+    "a problem in bytes": ("INSERT INTO answers VALUES (1099511627776, 0, 0, 1, NULL, x'ff', 0)", ()),
+    "an answer below none": answer_row(BODY, number=-7),
+    "a question in bytes": ("UPDATE questions SET host = x'ff'", ()),
+    "a question without its request": ("UPDATE questions SET request = 77", ()),
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_LISTS.values(), ids=WRONG_LISTS)
-def test_answers_that_can_not_be_are_damage_and_those_before_are_read(tmp_path: Path, wrong: object) -> None:
-    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, listed(wrong, ASKED_LIST)))
-    assert (len(reader), reader.damage[:7]) == (1, "damaged")
-    assert reader.answer(0).body == b"body"
-    right = listed(second(), ASKED_LIST)
-    assert FlightReader(record(tmp_path / "b.flight", REQUEST, FIRST, ASKED, right)).damage == ""
+@pytest.mark.parametrize("wrong", WRONG_ROWS.values(), ids=WRONG_ROWS)
+def test_rows_that_can_not_be_are_damage_and_those_before_are_read(
+    tmp_path: Path, wrong: tuple[str, tuple[object, ...]]
+) -> None:
+    reader = FlightReader(record(tmp_path / "a.flight", wrong))
+    assert reader.damage[:7] == "damaged"
+    assert len(reader) in ((0,) if "questions" in wrong[0] or -7 in wrong[1] else (1, 2))
+    assert all(answer == FIRST for answer in reader.answers())
+    assert FlightReader(record(tmp_path / "b.flight", answer_row(BODY), repeats_row(columns(3)))).damage == ""
 
 
 @given(JSON)
 @example(json.loads("[" * 200 + "]" * 200))
-def test_any_answers_are_read_or_damage(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
+def test_any_repeats_are_read_or_damage(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
     path = tmp_path_factory.mktemp("record") / "a.flight"
-    reader = FlightReader(record(path, REQUEST, FIRST, ASKED, listed(data, ASKED_LIST)))
+    reader = FlightReader(record(path, repeats_row(squeezed(json.dumps(data).encode()))))
     assert (len(reader), bool(reader.damage)) == (1, True)
 
 
-DEEP_LIST = b"\x91" * 100_000
-HUGE_LIST = b"\xdd\xff\xff\xff\xff"
-"""An array of 2^32 - 1, without any of them."""
-
-
-@pytest.mark.parametrize(
-    "payload", [DEEP_LIST, HUGE_LIST, b"\x96\x90\x90" + HUGE_LIST, b"\x96" + DEEP_LIST, b"", b"\xc1"]
-)
-def test_deep_and_endless_lists_are_damage(tmp_path: Path, payload: bytes) -> None:
-    path = record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, framed(ANSWERS, squeezed(payload, ASKED_LIST)))
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[[" + b"1," * 3_000_000, b"", b"\xc1", b"[[1],[0],[0],[0]"])
+def test_deep_and_endless_repeats_are_damage(tmp_path: Path, text: bytes) -> None:
+    path = record(tmp_path / "a.flight", repeats_row(squeezed(text)))
     tracemalloc.start()
     reader = FlightReader(path)
-    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
     tracemalloc.stop()
     assert (len(reader), reader.damage[:7]) == (1, "damaged")
 
 
-@given(st.binary(max_size=40), st.integers(0, 255))
-def test_any_frame_is_read_or_damage(tmp_path_factory: pytest.TempPathFactory, payload: bytes, kind: int) -> None:
-    path = record(tmp_path_factory.mktemp("record") / "a.flight", REQUEST, FIRST, ASKED, framed(kind, payload))
+CELLS = st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1), st.floats(), st.text(max_size=9), st.binary())
+TABLES_OF_RECORDS = ("parts", "questions", "payloads", "answers", "repeats")
+
+
+@given(st.sampled_from(TABLES_OF_RECORDS), st.integers(0, 9), CELLS)
+def test_any_cell_is_read_or_damage(
+    tmp_path_factory: pytest.TempPathFactory, table: str, column: int, cell: object
+) -> None:
+    path = record(tmp_path_factory.mktemp("record") / "a.flight", repeats_row(columns(3)))
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA synchronous = OFF")
+    names = [name for _, name, *_ in database.execute(f"PRAGMA table_info({table})")]
+    try:
+        database.execute(f"UPDATE {table} SET {names[column % len(names)]} = ?", (cell,))
+        database.commit()
+    except (sqlite3.Error, UnicodeEncodeError):
+        reject()
+    finally:
+        database.close()
     try:
         reader = FlightReader(path)
     except RecordError:
-        assert kind == HEADER
+        assert table == "parts"
         return
-    assert [each.body for each in reader.answers()] == [b"body"]
-    again = FlightReader(record(path, framed(BODY, payload), ASKED))
-    for index in range(len(again)):
+    for index in range(len(reader)):
         with suppress(RecordError):
-            again.answer(index)
-
-
-@given(st.integers(LAST_MS - 3, 1 << 62))
-@example(LAST_MS)
-def test_what_comes_after_the_year_9999_is_no_answer(tmp_path_factory: pytest.TempPathFactory, at_ms: int) -> None:
-    later = answers_frame(1, SAME, at_ms=at_ms, former=ASKED_LIST)
-    reader = FlightReader(record(tmp_path_factory.mktemp("record") / "a.flight", REQUEST, FIRST, ASKED, later))
-    assert len(reader) == 1 + (at_ms <= LAST_MS)
+            reader.answer(index)
     for at in reader.times:
         datetime.fromtimestamp(at / 1000, UTC)
 
@@ -366,24 +380,102 @@ def test_what_comes_after_the_year_9999_is_no_answer(tmp_path_factory: pytest.Te
 @pytest.mark.parametrize("began_ms", [-1, LAST_MS + 1, 1 << 62])
 def test_a_record_that_begins_at_no_time_is_none(tmp_path: Path, began_ms: int) -> None:
     with pytest.raises(RecordError, match="begins at no time"):
-        FlightReader(record(tmp_path / "a.flight", began_ms=began_ms))
+        FlightReader(record(tmp_path / "a.flight", ("UPDATE parts SET began_ms = ?", (began_ms,))))
 
 
-@given(JSON)
-@example({"began_ms": float("inf")})
-def test_any_header_is_a_record_or_an_error(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
-    path = tmp_path_factory.mktemp("record") / "a.flight"
-    path.write_bytes(MAGIC + framed(HEADER, packed(data)))
-    with suppress(RecordError):
-        assert isinstance(FlightReader(path).header, Header)
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x"
+OTHER_TABLES = {
+    "a view more": ["CREATE VIEW more AS " + ENDLESS + " FROM n"],
+    "a view that never ends in place of a table": [
+        "DROP TABLE answers",
+        "CREATE VIEW answers AS " + ENDLESS + " AS id, 0 AS at_ms, 0 AS took_ms, 1, 2, NULL, 0 FROM n",
+    ],
+    "a trigger": ["CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM meta; END"],
+    "an index with an expression": ["CREATE INDEX i ON answers (abs(at_ms))"],
+    "a table more": ["CREATE TABLE more (id)"],
+    "statistics": ["ANALYZE"],
+    "a computed column": ["ALTER TABLE meta ADD COLUMN made GENERATED ALWAYS AS (hex(zeroblob(99999999)))"],
+    "other columns": ["DROP TABLE meta", "CREATE TABLE meta (name, text)"],
+    "a table that is missing": ["DROP TABLE meta"],
+    "a virtual table": ["DROP TABLE meta", "CREATE VIRTUAL TABLE meta USING fts5(name, text)"],
+    "very many": [f"CREATE TABLE t{number} (id)" for number in range(2000)],
+    "a very long one": ["DROP TABLE meta", f"CREATE TABLE meta ({', '.join(f'c{at}' for at in range(1900))})"],
+}
 
 
-@pytest.mark.parametrize("payload", [b"\x81\xa1x" + DEEP_LIST, DEEP_LIST, b"\x81" + HUGE_LIST])
-def test_a_deep_header_is_an_error(tmp_path: Path, payload: bytes) -> None:
-    path = tmp_path / "a.flight"
-    path.write_bytes(MAGIC + framed(HEADER, payload))
-    with pytest.raises(RecordError):
+@pytest.mark.parametrize("statements", OTHER_TABLES.values(), ids=OTHER_TABLES)
+def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statements: list[str]) -> None:
+    path = record(tmp_path / "a.flight", *[(statement, ()) for statement in statements])
+    began = time.thread_time()
+    with pytest.raises(RecordError, match=r"is no flight record|is damaged"):
         FlightReader(path)
+    assert time.thread_time() - began < 1
+
+
+def interior_page(data: bytearray, page_size: int = 4096) -> int:
+    """The offset of a page of answers that points to others."""
+    return next(at for at in range(page_size, len(data), page_size) if data[at] == 5)
+
+
+def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
+    """To themselves, and all to the same ones, which would be read again and again."""
+    path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
+    whole = bytearray(path.read_bytes())
+    root = interior_page(whole)
+    count = int.from_bytes(whole[root + 3 : root + 5])
+    cells = [int.from_bytes(whole[root + 12 + 2 * at : root + 14 + 2 * at]) for at in range(count)]
+    first = whole[root + cells[0] : root + cells[0] + 4]
+    for number, child in enumerate((first, (root // 4096 + 1).to_bytes(4), b"\xff" * 4, bytes(4))):
+        changed = bytearray(whole)
+        for cell in cells[1:]:
+            changed[root + cell : root + cell + 4] = child
+        other = tmp_path / f"{number}.flight"
+        other.write_bytes(changed)
+        reader = FlightReader(other)
+        assert (reader.damage[:7], 0 < len(reader) < 2000) == ("damaged", True)
+
+
+def test_nothing_next_to_a_record_is_trusted_or_changed(tmp_path: Path) -> None:
+    """A log of other pages, a link in its place, a journal that names a file to be deleted, and memory of another
+    process."""
+    path = record(tmp_path / "a.flight")
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    journal = bytes.fromhex("d9d505f920a163d7") + bytes(504) + str(victim).encode()
+    for side, content in (("-wal", b"\x37\x7f\x06\x82" + b"x" * 5000), ("-journal", journal), ("-shm", b"x" * 32768)):
+        (tmp_path / f"a.flight{side}").write_bytes(content)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    assert list(FlightReader(path).answers()) == [FIRST]
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+    (tmp_path / "a.flight-wal").unlink()
+    os.mkfifo(tmp_path / "a.flight-wal")
+    with pytest.raises(OSError, match="plain file"):
+        FlightReader(path)
+
+
+@pytest.mark.parametrize("side", ["-wal", "-journal", "-shm"])
+@pytest.mark.parametrize("append", [False, True])
+def test_a_link_next_to_a_record_is_not_written_through(tmp_path: Path, side: str, append: bool) -> None:
+    path, victim = tmp_path / "a.flight", tmp_path / "victim"
+    victim.write_text("mine")
+    if append:
+        record(path)
+    (tmp_path / f"a.flight{side}").symlink_to(victim)
+    with pytest.raises(OSError, match="no regular file of this user"):
+        FlightWriter(path, Header(), append)
+    assert victim.read_text() == "mine"
+
+
+def test_a_record_loads_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    database = FlightReader(record(tmp_path / "a.flight"))._database
+    for statement in (
+        "SELECT load_extension('x')",
+        "DELETE FROM meta",
+        "ATTACH 'other' AS other",
+        "SELECT writefile(1)",
+    ):
+        with pytest.raises(sqlite3.Error):
+            database.execute(statement)
 
 
 # -- folders -----------------------------------------------------------------------------------------------------------

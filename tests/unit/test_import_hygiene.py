@@ -36,9 +36,7 @@ def test_a_noun_loads_no_other_nouns_options() -> None:
     loaded = loaded_by("topics", "--help")
     assert loaded.code == 0
     assert loaded.any_of("console.cli.groups", "console.cli.transactions", "console.cli.features") == set()
-    assert loaded.any_of("console.cli.kafka_tools", "asyncio", *SCREEN, *CLIENT) == set()
-    tools = {name for name in loaded_by("groups", "--help").modules if name.startswith("console.cli.kafka_tools.")}
-    assert tools == {"console.cli.kafka_tools.consumer_groups", "console.cli.kafka_tools.group_tools"}
+    assert loaded.any_of("console.cli.partition_files", "asyncio", *SCREEN, *CLIENT) == set()
 
 
 def test_what_agents_are_served_with_is_loaded_for_them_alone() -> None:

@@ -41,7 +41,7 @@ from console.model.journal_lines import (
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 123_000, tzinfo=UTC)
 WHO = Who("User:alice", "bob", "carol", "10.1.2.3")
-EDIT = {"op": "set", "type": "TOPIC", "name": "orders", "key": "retention.ms", "value": "1"}
+EDIT = {"op": "set-config", "resource": ["TOPIC", "orders"], "key": "retention.ms", "value": "1"}
 LINES: list[Line] = [
     IntentLine(
         7,
@@ -87,11 +87,11 @@ def test_statuses_are_the_products() -> None:
         (b"[]", "it is no JSON object"),
         (b'{"v": 2, "kind": "told"}', "its version is 2, this kac reads 1"),
         (b'{"v": 1, "kind": "sung"}', "its kind 'sung' is unknown to this release of kac"),
-        (b'{"v": 1, "kind": "told"}', r"it is not in the journal's form \(KeyError\)"),
-        (b'{"v": 1, "kind": "told", "change": 1, "at": "now"}', r"it is not in the journal's form \(ValueError\)"),
+        (b'{"v": 1, "kind": "told"}', r"it is not in the journal's form \(ValidationError\)"),
+        (b'{"v": 1, "kind": "told", "change": 1, "at": "now"}', r"it is not in the journal's form \(ValidationError\)"),
         (
             b'{"v": 1, "kind": "settled", "change": 1, "at": "2026-11-21T10:00:00Z", "edits": {"0": "sung"}}',
-            r"it is not in the journal's form \(ValueError\)",
+            r"it is not in the journal's form \(ValidationError\)",
         ),
     ],
 )

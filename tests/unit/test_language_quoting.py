@@ -190,7 +190,7 @@ def test_a_pattern_is_one_filter(pattern: str, kind: str) -> None:
         ["quotas", "--list", "--user", "a* ; apply --yes"],
         ["quotas", "--list", "--client", "* client=x"],
         ["acls", "--list", "--principal", "User:* ; apply --yes"],
-        ["groups", "--list", "--state", "Stable ; apply --yes"],
+        ["tokens", "--list", "--owner-principal", "User:* ; apply --yes"],
         ["scram", "--list", "--user", "a*;apply --yes"],
     ],
 )
@@ -199,9 +199,11 @@ def test_an_option_of_a_noun_is_one_word_of_its_statement(arguments: list[str]) 
     parser = argparse.ArgumentParser()
     command_.add_options(parser)
     action, *options = arguments[1:]
-    statements = command_.statements(parser.parse_args(options), action.removeprefix("--"))
-    parsed = parse("\n".join(statements), Where.RUN)
-    assert len(parsed) == len(statements) == 1
+    statements = command_.meaning(parser.parse_args(options), action.removeprefix("--"))
+    assert isinstance(statements, tuple)
+    (text,) = statements
+    parsed = parse(text, Where.RUN)
+    assert len(parsed) == 1
     assert isinstance(parsed[0], List)
     assert len(parsed[0].globs) + len(parsed[0].fields) == 1
 

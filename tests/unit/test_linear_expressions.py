@@ -17,7 +17,6 @@ from struct import Struct
 
 import pytest
 
-from console.admin.aws_keys import _element
 from console.admin.errors import MOST_WORDS, failure
 from console.admin.settings import SshHost
 from console.admin.ssh import ssh_failed
@@ -159,14 +158,13 @@ _READERS: dict[str, Callable[[str], object]] = {
     "secrets": lambda text: without_secrets(f"password {text}", "…"),
     "listeners": _listeners,
     "documentation": plain_text,
-    "a token service": lambda text: _element(f"<Code>{text}".encode(), "Code"),
     "PEM": pem_certificates,
     "ssh": lambda text: ssh_failed(SshHost("bastion", None), text, in_time=True, asked=True),
     "nesting": lambda text: deeper_than(text.encode(), 1 << 20),
 }
 _PIECES = (
     "a", " ", "=", "://", "password=\"", "password='\\", "token:", "x.", "<p", "< ", "-----BEGIN CERTIFICATE-----\n",
-    "-----END", "channel 1: open failed: x\n", "[", '"\\', "<Code>", "\n", "bearer ", "a://b", "/",
+    "-----END", "channel 1: open failed: x\n", "[", '"\\', "\n", "bearer ", "a://b", "/",
     "eyJ", "eyJ.", "basic ", "authorization: ", "sig=", "-----BEGIN PRIVATE KEY-----", '\\"', "password\\\": \\\"", "@",
     "://a:b",
 )  # fmt: skip

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from console.answers.data_forms import FORMS, write
 from console.answers.results import Column, Detail, Row, Table
 from console.cli.main import COMMANDS, command_parser, run
-from console.cli.noun import OptionsError
+from console.cli.noun import Found, OptionsError
 from console.cli.nouns import NAMES, noun
 from console.language.filters import glob_test
 from console.language.grammar import parse
@@ -79,13 +80,46 @@ SAID = [
     ("brokers", "--alter --broker-defaults --add-config a=[b,c]", ["set broker <default> a=b,c"]),
     ("groups", "--list --state Stable", ["list groups state=Stable"]),
     ("groups", "--describe --group g", ["describe group g"]),
-    ("groups", "--describe --group g --group 'h i' --offsets", ["describe group g", "describe group 'h i'"]),
+    ("groups", "--describe --group g --group 'h i'", ["describe group g", "describe group 'h i'"]),
     (
         "groups",
         "--list --state stable,Empty --type consumer",
         ["list groups state=Stable type=consumer", "list groups state=Empty type=consumer"],
     ),
     ("groups", "--list --state --type", ["list groups"]),
+    ("share-groups", "--list --state empty", ["list groups state=Empty type=share"]),
+    (
+        "groups",
+        "--reset-offsets --group g --topic a:0,1 --topic b --to-earliest --execute",
+        [
+            "reset group g topic a partition 0 to earliest",
+            "reset group g topic a partition 1 to earliest",
+            "reset group g topic b to earliest",
+        ],
+    ),
+    ("groups", "--reset-offsets --group g --all-topics --shift-by -5 --execute", ["reset group g to by -5"]),
+    (
+        "groups",
+        "--reset-offsets --group g --all-topics --to-datetime 2026-01-31T08:00:00.000+02:00 --execute",
+        ["reset group g to time 2026-01-31T06:00:00.000Z"],
+    ),
+    ("groups", "--reset-offsets --group g --from-file o.csv --execute", ["reset group g to file o.csv"]),
+    ("groups", "--delete --group g --group h", ["delete group g", "delete group h"]),
+    ("groups", "--delete-offsets --group g --topic t:3", ["delete group g topic t partition 3"]),
+    ("groups", "--delete --group g --topic t", ["delete group g topic t"]),
+    (
+        "topics",
+        "--election-type PREFERRED --topic 'a b' --partition 3",
+        ["elect preferred topic 'a b' partition 3"],
+    ),
+    ("topics", "--election-type preferred --all-topic-partitions", ["elect preferred all"]),
+    ("brokers", "unregister --id 4", ["unregister broker 4"]),
+    ("brokers", "list-endpoints", ["list brokers"]),
+    (
+        "transactions",
+        "abort --topic t --partition 3 --producer-id 9",
+        ["abort transaction topic t partition 3 producer 9"],
+    ),
     ("scram", "--list", ["list scram"]),
     ("scram", "--describe --user alice", ["list scram user=alice"]),
     (
@@ -139,6 +173,14 @@ def given_for(name: str, line: str) -> argparse.Namespace:
     return command_parser(command).parse_args(shlex.split(line))
 
 
+def said(name: str, options: argparse.Namespace, action: str) -> tuple[str, ...]:
+    """What options mean, where that is statements."""
+    meant = noun(name).meaning(options, action)
+    assert isinstance(meant, tuple)
+    assert not isinstance(meant, Found)
+    return meant
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_help(name: str) -> None:
     command = next(each for each in COMMANDS if each.name == name)
@@ -148,7 +190,7 @@ def test_each_has_help(name: str) -> None:
 @pytest.mark.parametrize(("name", "line", "statements"), SAID, ids=[f"{name} {line}" for name, line, _ in SAID])
 def test_options_mean_statements(name: str, line: str, statements: list[str]) -> None:
     options = given_for(name, line)
-    assert list(noun(name).statements(options, noun(name).action_of(options))) == statements
+    assert list(said(name, options, noun(name).action_of(options))) == statements
     for statement in parse("\n".join(statements)):
         assert isinstance(statement, EditStatement | QueryStatement)
 
@@ -166,6 +208,38 @@ def test_options_mean_statements(name: str, line: str, statements: list[str]) ->
         ("quotas", "--alter --user a --add-config x"),
         ("brokers", "--describe"),
         ("groups", "--describe"),
+        ("groups", "--describe --group a --all-groups"),
+        ("groups", "--describe --group a --state Stable"),
+        ("groups", "--list --state bogus,empty"),
+        ("groups", "--list --state 'Stable ; apply --yes'"),
+        ("groups", "--list --type bogus"),
+        ("groups", "--delete"),
+        ("groups", "--delete-offsets --group a"),
+        ("groups", "--delete-offsets --topic a"),
+        ("groups", "--reset-offsets --topic a --to-latest"),
+        ("groups", "--reset-offsets --group a --to-latest"),
+        ("groups", "--reset-offsets --group a --topic t"),
+        ("groups", "--reset-offsets --group a --topic t --all-topics --to-latest"),
+        ("groups", "--reset-offsets --group a --topic t --to-latest --to-earliest"),
+        ("groups", "--reset-offsets --group a --topic t --to-latest --dry-run --execute"),
+        ("groups", "--reset-offsets --group a --topic t --to-latest --export --execute"),
+        ("groups", "--reset-offsets --group a --topic t: --to-latest"),
+        ("groups", "--reset-offsets --group a --topic :0 --to-latest"),
+        ("share-groups", "--reset-offsets --group a --topic t"),
+        ("topics", "--election-type preferred"),
+        ("topics", "--election-type bogus --topic a --partition 0"),
+        ("topics", "--election-type preferred --topic a"),
+        ("topics", "--election-type preferred --all-topic-partitions --topic a --partition 1"),
+        ("brokers", "unregister"),
+        ("transactions", "describe"),
+        ("transactions", "describe-producers --topic a"),
+        ("transactions", "find-hanging"),
+        ("transactions", "find-hanging --partition 0 --broker-id 1"),
+        ("transactions", "abort --topic a --partition 0"),
+        ("transactions", "abort --topic a --partition 0 --producer-id 3 --start-offset 7"),
+        ("features", "upgrade"),
+        ("features", "upgrade --feature a=1 --feature a=2"),
+        ("features", "feature-dependencies"),
         ("scram", "--delete --user a"),
         ("acls", "--add"),
         ("acls", "--remove --allow-principal User:a --topic t --resource-pattern-type match"),
@@ -179,7 +253,7 @@ def test_options_mean_statements(name: str, line: str, statements: list[str]) ->
 def test_what_is_missing_is_said(name: str, line: str) -> None:
     options = given_for(name, line)
     with pytest.raises(OptionsError):
-        noun(name).statements(options, noun(name).action_of(options))
+        noun(name).meaning(options, noun(name).action_of(options))
 
 
 @pytest.mark.parametrize(
@@ -195,10 +269,10 @@ def test_a_regular_expression_gets_the_line_that_does_it(regex: str, does: str, 
     """Kafka's tools take one; as a pattern it would match other topics, and nobody would be told."""
     options = given_for("topics", shlex.join([f"--{action}", "--topic", regex]))
     if action == "delete" and "*" not in regex:
-        assert noun("topics").statements(options, action) == (f"delete topic {quote(regex)}",)
+        assert noun("topics").meaning(options, action) == (f"delete topic {quote(regex)}",)
         return
     with pytest.raises(OptionsError) as refused:
-        noun("topics").statements(options, action)
+        noun("topics").meaning(options, action)
     assert str(refused.value).endswith(f"the patterns of --topic are *, ? and [ab]: {does}")
 
 
@@ -245,11 +319,11 @@ def test_two_clusters_are_refused_and_one_that_is_named_twice_is_not(capsys: pyt
 @given(st.text(min_size=1).filter(lambda text: not any(char in text for char in "*?[") and text.isprintable()))
 def test_a_name_stays_the_name_that_it_is(name: str) -> None:
     options = given_for("topics", shlex.join(["--delete", f"--topic={name}"]))
-    (statement,) = parse("\n".join(noun("topics").statements(options, "delete")))
+    (statement,) = parse("\n".join(said("topics", options, "delete")))
     assert isinstance(statement, Delete)
     assert statement.name.text == name
     options = given_for("acls", shlex.join(["--add", f"--allow-principal=User:{name}", f"--topic={name}"]))
-    (access,) = parse("\n".join(noun("acls").statements(options, "add")))
+    (access,) = parse("\n".join(said("acls", options, "add")))
     assert isinstance(access, Access)
     assert (access.principal, access.resource_name) == (f"User:{name}", name)
 
@@ -257,12 +331,14 @@ def test_a_name_stays_the_name_that_it_is(name: str) -> None:
 @given(st.text().filter(str.isprintable))
 def test_a_value_stays_the_value_that_it_is(value: str) -> None:
     options = given_for("topics", shlex.join(["--create", "--topic=a", f"--config=k={value}"]))
-    (create,) = parse("\n".join(noun("topics").statements(options, "create")))
+    (create,) = parse("\n".join(said("topics", options, "create")))
     assert isinstance(create, Create)
     assert [assign.value for assign in create.configs] == [value]
 
 
-def test_every_noun_has_help_with_examples() -> None:
+def test_every_noun_has_help_with_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "offsets.json").write_text('{"partitions": [{"topic": "orders", "partition": 0, "offset": 9}]}')
+    monkeypatch.chdir(tmp_path)
     for name in NAMES:
         made = noun(name)
         assert made.examples.startswith("examples:\n")
@@ -271,15 +347,17 @@ def test_every_noun_has_help_with_examples() -> None:
             words = shlex.split(line, comments=True)
             assert words[:2] == ["kac", name]
             options = given_for(name, shlex.join(words[2:]))
-            action = made.action_of(options)
-            if made.carried(options, action) is None:
-                parse("\n".join(made.statements(options, action)))
+            meant = made.meaning(options, made.action_of(options))
+            if isinstance(meant, tuple) and not isinstance(meant, Found):
+                parse("\n".join(meant))
 
 
 def test_what_takes_away_asks_first() -> None:
     assert {name: noun(name).destructive for name in NAMES if noun(name).destructive} == {
         **dict.fromkeys(("groups", "share-groups", "streams-groups"), ("delete", "delete-offsets")),
-        "topics": ("delete",),
+        "topics": ("delete", "delete-records"),
+        "brokers": ("unregister",),
+        "transactions": ("abort",),
         "acls": ("remove",),
         "scram": ("delete",),
         "tokens": ("expire",),

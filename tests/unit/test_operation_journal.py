@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.journal import file as files
 from console.journal.entries import this_process
@@ -134,7 +135,7 @@ def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
 def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
     """Its number may be another process's by now, and its file may be torn."""
     me = this_process("moves")
-    dead = me._replace(started="another-boot-1")
+    dead = replace(me, started="another-boot-1")
     assert Lease(journal.path, dead).take(AT) is None
     assert Lease(journal.path, me).take(AT) is None
     (lease,) = journal.path.parent.rglob("operations.lease")

@@ -11,6 +11,7 @@ import pytest
 
 from console.cli.main import COMMANDS, command_parser
 from console.cli.moves import misused
+from console.cli.noun import Found
 from console.cli.nouns import noun
 from console.language.errors import ParseError
 from console.language.grammar import parse
@@ -40,10 +41,8 @@ def parsed_options(line: str) -> tuple[str, ...]:
         assert given.goal == [] or goal_of(given.goal)
         assert misused(given) == ""
         return ()
-    action = noun(name).action_of(given)
-    if noun(name).carried(given, action) is not None:
-        return ()
-    return noun(name).statements(given, action)
+    meant = noun(name).meaning(given, noun(name).action_of(given))
+    return meant if isinstance(meant, tuple) and not isinstance(meant, Found) else ()
 
 
 @pytest.mark.parametrize("line", LINES)

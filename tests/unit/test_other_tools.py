@@ -48,18 +48,12 @@ SAYING = {
     ("console/cli/files.py", "kafka-reassign-partitions"): "a form that is read",
     ("console/cli/files.py", "kafka-acls"): "a form that is read",
     ("console/cli/files.py", "kafka-configs"): "a form that is read",
-    ("console/cli/groups.py", "kafka-consumer-groups"): "a form that is written",
-    ("console/cli/groups.py", "kafka-share-groups"): "a form that is written",
-    ("console/cli/groups.py", "kafka-streams-groups"): "a form that is written",
     ("console/cli/main.py", "kafka-configs"): "whose options kac configs has",
     ("console/cli/manual/pages.py", "kafka-configs"): "whose options kac configs has",
     ("console/cli/moves.py", "kafka-reassign-partitions"): "a form that is written",
-    ("console/cli/nouns.py", "kafka-leader-election"): "whose options kac topics has",
-    ("console/cli/nouns.py", "kafka-delete-records"): "whose options kac topics has",
     ("console/language/verbs/plan.py", "kafka-topics"): "a runbook is made of them",
     ("console/language/verbs/plan.py", "kafka-configs"): "a runbook is made of them",
     ("console/language/verbs/plan.py", "kafka-acls"): "a runbook is made of them",
-    ("console/language/verbs/reset.py", "kafka-consumer-groups"): "a form that is read",
     ("console/session/terminal_front.py", "kafka-delegation-tokens"): "brokers tell a token's HMAC to its owner; "
     "kac shows it once, and on a terminal alone",
 }

@@ -268,7 +268,7 @@ def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[
             parser = argparse.ArgumentParser(usage="", exit_on_error=False)
             add_noun_options(parser, ACL_COMMAND)
             given = parser.parse_args([word for word in words if word != "--force"])
-            (text,) = ACL_COMMAND.statements(given, given.action)
+            (text,) = ACL_COMMAND.meaning(given, given.action)
             (statement,) = parse(text)
             assert to_edits(statement, snapshot) == (edit,)
 

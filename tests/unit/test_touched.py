@@ -13,7 +13,7 @@ from tests.support.touched import ALWAYS, MOST, ROOT, changed, for_changes, impo
     ("path", "wanted"),
     [
         ("console/present/topics.py", "tests/unit/test_columns.py"),
-        ("console/cli/doctor.py", "tests/embedded/test_doctor.py"),
+        ("console/cli/doctor.py", "tests/scenarios/test_doctor.py"),
         ("docs/operations.md", "tests/unit/test_operations_page.py"),
         ("tests/unit/test_numbers.py", "tests/unit/test_numbers.py"),
         ("tests/broker/test_acl_filters.py", "tests/broker/test_acl_filters.py"),

@@ -14,12 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from botocore.utils import ContainerMetadataFetcher
 
 from console.admin.aws import AwsLogin
-from console.admin.aws_keys import Ask, _fetched
+from console.admin.aws_keys import AwsSource
 from console.admin.certificates import shown_certificates
 from console.admin.client import AdminClient
-from console.admin.errors import AdminError
+from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import run_in_thread
@@ -137,17 +138,21 @@ def answering(status: int, location: str, asked: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_redirect_gets_no_authorization(status: int, method: str) -> None:
+@pytest.mark.parametrize("name", ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_EC2_METADATA_SERVICE_ENDPOINT"])
+def test_a_redirect_gets_no_authorization(
+    status: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first: list[str] = []
     second: list[str] = []
-    with (
-        answering(200, "", second) as elsewhere,
-        answering(status, elsewhere, first) as url,
-        pytest.raises(OSError, match=str(status)),
-    ):
-        _fetched(url, {"Authorization": "let me in"}, 5, method)
-    assert (first, second) == (["let me in"], [])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "let me in")
+    monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
+    with answering(200, "", second) as elsewhere, answering(status, elsewhere, first) as url:
+        monkeypatch.setenv(name, url)
+        with pytest.raises(AuthenticationFailed):
+            AwsSource(None, 5).keys()
+    assert set(first) == ({"let me in"} if "CONTAINER" in name else {""})
+    assert second == []
 
 
 AWS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "c2VjcmV0"}
@@ -168,8 +173,12 @@ REGIONAL = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
         REGIONAL.upper(),
     ],
 )
-async def test_the_region_is_that_of_a_whole_host_name(host: str, tmp_path: Path) -> None:
-    login = AwsLogin(None, 5, Ask(AWS | {"HOME": str(tmp_path)}))
+async def test_the_region_is_that_of_a_whole_host_name(
+    host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {**AWS, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, text)
+    login = AwsLogin(None, 5)
     if host.lower().removesuffix(".").endswith("kafka.eu-central-1.amazonaws.com"):
         assert b"/eu-central-1/kafka-cluster/" in await login.payload(host)
     else:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import msgspec
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import (
@@ -23,7 +25,6 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
-from pydantic import ValidationError
 
 from console.cli.mcp.bounds import fitted
 from console.cli.mcp.proposing import NotProposed
@@ -99,7 +100,8 @@ def tool_of(each: AgentTool) -> Tool:
         idempotent_hint=not each.writes,
         open_world_hint=False,
     )
-    schema = each.arguments.model_json_schema()
+    _, components = msgspec.json.schema_components([each.arguments])
+    schema = components[each.arguments.__name__]
     # Of the class; a tool has them itself.
     for key in ("title", "description"):
         schema.pop(key, None)
@@ -145,8 +147,8 @@ class Service:
                 Failure("NO_SUCH_TOOL", f"there is no tool '{clean(name, 80)}'", f"The tools are {known}. {A_PERSON}")
             )
         try:
-            arguments = tool.arguments.model_validate(given)
-        except ValidationError as error:
+            arguments = msgspec.convert(given, tool.arguments)
+        except msgspec.ValidationError as error:
             return self._failed(_not_valid(tool, error))
         limit = READ_SECONDS + arguments.watches
         try:
@@ -190,11 +192,12 @@ class Service:
         return {**head, "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
 
 
-def _not_valid(tool: AgentTool, error: ValidationError) -> Failure:
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the arguments"
-    known = ", ".join(tool.arguments.model_fields)
-    return Failure("NOT_VALID", f"{tool.name}: {where}: {first['msg']}", f"Its arguments are {known}.")
+def _not_valid(tool: AgentTool, error: msgspec.ValidationError) -> Failure:
+    what, _, where = str(error).partition(" - at `$")
+    what = re.sub(r"`str` of length <= (\d+)", r"a text of at most \1 characters", what)
+    known = ", ".join(tool.arguments.__struct_fields__)
+    text = f"{tool.name}: {where.strip('.`') or 'the arguments'}: {what[:1].lower()}{what[1:]}"
+    return Failure("NOT_VALID", clean(text, 400), f"Its arguments are {known}.")
 
 
 def _result(answer: Mapping[str, Data], *, failed: bool) -> CallToolResult:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct, field
 
 from console.cli.mcp.bounds import MOST_ROWS, ROWS
 from console.cli.mcp.proposing import LONGEST, MOST_STATEMENTS, Proposals
@@ -24,17 +24,19 @@ _ENTITY = (
     "an entity as TYPE NAME: topic orders, broker 2, broker <default>, group app, user alice, user alice client app"
 )
 _NAME = 500
-Text = Annotated[str, Field(max_length=_NAME)]
+"""Characters of a text."""
 
 
-class Arguments(BaseModel):
-    """What every tool takes. rows: of each list of the answer."""
+def _text(description: str) -> Meta:
+    return Meta(max_length=_NAME, description=description)
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    rows: int = Field(
-        ROWS, ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut"
-    )
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every tool takes."""
+
+    rows: Annotated[
+        int, Meta(ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut")
+    ] = ROWS
 
     @property
     def watches(self) -> float:
@@ -42,7 +44,7 @@ class Arguments(BaseModel):
         return 0.0
 
 
-class Watching(Arguments):
+class Watching(Arguments, frozen=True):
     """What a tool takes that watches the cluster for a time."""
 
     @property
@@ -51,92 +53,99 @@ class Watching(Arguments):
         return float(getattr(self, "seconds", 0.0))
 
 
-class VerdictArguments(Watching):
+class VerdictArguments(Watching, frozen=True, kw_only=True):
     """Of `verdict`."""
 
-    seconds: float = Field(
-        10.0, ge=0, le=60, strict=False, description="how long to watch first; 0 looks once, without trends"
-    )
-    expected_down: list[int] = Field(
-        default_factory=list, max_length=100, description="ids of brokers that are announced to be down"
-    )
+    seconds: Annotated[
+        float, Meta(ge=0, le=60, description="how long to watch first; 0 looks once, without trends")
+    ] = 10.0
+    expected_down: Annotated[
+        list[int], Meta(max_length=100, description="ids of brokers that are announced to be down")
+    ] = field(default_factory=list)
 
 
-class ListArguments(Arguments):
+class ListArguments(Arguments, frozen=True, kw_only=True):
     """Of `list`."""
 
-    kind: str = Field(max_length=50, description="what to list", json_schema_extra={"enum": list(KINDS)})
-    filter: Text = Field(
-        "",
-        description="a GLOB of names, and KEY=VALUE, KEY!=VALUE, KEY>N of columns or configs, with blanks between: "
-        "svc-* under_replicated>0 retention.ms>=7d",
-    )
+    kind: Annotated[str, Meta(max_length=50, description="what to list", extra_json_schema={"enum": list(KINDS)})]
+    filter: Annotated[
+        str,
+        Meta(
+            max_length=_NAME,
+            description="a GLOB of names, and KEY=VALUE, KEY!=VALUE, KEY>N of columns or configs, with blanks between: "
+            "svc-* under_replicated>0 retention.ms>=7d",
+        ),
+    ] = ""
 
 
-class DescribeArguments(Arguments):
+class DescribeArguments(Arguments, frozen=True, kw_only=True):
     """Of `describe`."""
 
-    entity: Text = Field(description=_ENTITY)
-    keys: list[Text] = Field(
-        default_factory=list, max_length=50, description="these configs alone, each with its documentation"
-    )
+    entity: Annotated[str, _text(_ENTITY)]
+    keys: Annotated[
+        list[Annotated[str, Meta(max_length=_NAME)]],
+        Meta(max_length=50, description="these configs alone, each with its documentation"),
+    ] = field(default_factory=list)
 
 
-class QuotaArguments(Arguments):
+class QuotaArguments(Arguments, frozen=True, kw_only=True):
     """Of `effective_quota`."""
 
-    user: Text = Field(description="the name of a user")
-    client: Text = Field("", description="a client id; empty: a client without one")
-    key: Text | None = Field(None, description="one quota, as producer_byte_rate; without it all")
+    user: Annotated[str, _text("the name of a user")]
+    client: Annotated[str, _text("a client id; empty: a client without one")] = ""
+    key: Annotated[str, _text("one quota, as producer_byte_rate; without it all")] | None = None
 
 
-class ExplainArguments(Arguments):
+class ExplainArguments(Arguments, frozen=True, kw_only=True):
     """Of `explain`."""
 
-    principal: Text = Field(description="as User:alice")
-    operations: Text = Field(description="as READ or READ,DESCRIBE or ALL")
-    resource: Text = Field(description="as topic orders, group app, transactional-id t, cluster")
-    host: Text | None = Field(None, description="the client's address; without it, any")
+    principal: Annotated[str, _text("as User:alice")]
+    operations: Annotated[str, _text("as READ or READ,DESCRIBE or ALL")]
+    resource: Annotated[str, _text("as topic orders, group app, transactional-id t, cluster")]
+    host: Annotated[str, _text("the client's address; without it, any")] | None = None
 
 
-class EventsArguments(Watching):
+class EventsArguments(Watching, frozen=True, kw_only=True):
     """Of `events`."""
 
-    seconds: float = Field(20.0, ge=1, le=120, strict=False, description="how long to watch")
+    seconds: Annotated[float, Meta(ge=1, le=120, description="how long to watch")] = 20.0
 
 
-class OffsetsArguments(Arguments):
+class OffsetsArguments(Arguments, frozen=True, kw_only=True):
     """Of `offsets`."""
 
-    topic: Text = Field(description="the name of a topic")
-    at: Text | None = Field(None, description="also the first offset at or after then: 2h (ago), 2026-11-20T14:05")
+    topic: Annotated[str, _text("the name of a topic")]
+    at: Annotated[str, _text("also the first offset at or after then: 2h (ago), 2026-11-20T14:05")] | None = None
 
 
-class HistoryArguments(Arguments):
+class HistoryArguments(Arguments, frozen=True, kw_only=True):
     """Of `history`."""
 
-    entity: Text | None = Field(None, description=f"only changes of {_ENTITY}")
-    text: Text = Field("", description="only changes with this text in them")
-    since: Text | None = Field(None, description="from then on: 2h or 7d (ago), 14:05, 2026-11-20T14:05")
-    until: Text | None = Field(None, description="before then, likewise")
+    entity: Annotated[str, _text(f"only changes of {_ENTITY}")] | None = None
+    text: Annotated[str, _text("only changes with this text in them")] = ""
+    since: Annotated[str, _text("from then on: 2h or 7d (ago), 14:05, 2026-11-20T14:05")] | None = None
+    until: Annotated[str, _text("before then, likewise")] | None = None
 
 
-class CompareArguments(Arguments):
+class CompareArguments(Arguments, frozen=True, kw_only=True):
     """Of `compare`."""
 
-    left: Text | None = Field(None, description="an entity with configs, as topic orders; without both: all brokers")
-    right: Text | None = Field(None, description="the other one")
-    every: bool = Field(False, description="of brokers: those keys too that are each broker's own by nature")
+    left: Annotated[str, _text("an entity with configs, as topic orders; without both: all brokers")] | None = None
+    right: Annotated[str, _text("the other one")] | None = None
+    every: Annotated[bool, Meta(description="of brokers: also those keys that are each broker's own by nature")] = False
 
 
-class ProposeArguments(Arguments):
+class ProposeArguments(Arguments, frozen=True, kw_only=True):
     """Of `propose`."""
 
-    statements: str = Field(
-        min_length=1,
-        max_length=LONGEST,
-        description=f"statements of kac's language, at most {MOST_STATEMENTS}, parted by ; or line ends",
-    )
+    statements: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=LONGEST,
+            description=f"statements of kac's language, at most {MOST_STATEMENTS}, parted by ; or line ends",
+        ),
+    ]
 
 
 class Offer(NamedTuple):

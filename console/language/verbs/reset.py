@@ -18,7 +18,7 @@ from console.model.system_topics import is_of_application
 from console.plan.amounts import moment
 from console.plan.edits import CommitOffset, Edit
 
-TO = ("earliest", "latest", "offset", "time", "by", "file")
+TO = ("earliest", "latest", "current", "offset", "time", "by", "file")
 
 _TIMES = ("1h", "24h", "7d")
 
@@ -177,10 +177,11 @@ VERBS = (
         CHANGE,
         ("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
         "Stage other offsets for a group: what it reads again, or never",
-        "PLACE is earliest, latest, offset N, time T, by +N or -N, or file F. Without a topic: of every partition "
-        "that it committed an offset of; with one: of all its partitions. T is 2026-11-20T14:05Z, without a zone "
+        "PLACE is earliest, latest, current, offset N, time T, by +N or -N, or file F. Without a topic: of every "
+        "partition that it committed an offset of; with one: of all its partitions. current is where the group is, "
+        "and the end where it has no offset; by goes no further than the log. T is 2026-11-20T14:05Z, without a zone "
         "by this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F "
-        "is a file that kafka-consumer-groups exports: topic,partition,offset, or with the group first. Offsets "
+        "is a file as kac groups --export writes it: topic,partition,offset, or with the group first. Offsets "
         "outside of the log are refused. The group has to be without members, and a member that joins before it "
         "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
         "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl, beyond_one, has_type
 from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
-from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
+from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -27,27 +27,6 @@ from console.plan.risk_rules import ACL_LOCKS_OUT, ACL_MATCHES_NOTHING, FIRST_AC
 from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge_added(edit: AddAcl, draft: Draft) -> Verdict:
-    refused = _opposite_staged(edit, "removes", draft) or _malformed(edit)
-    if refused is not None:
-        return refused
-    was = _current(edit, draft)
-    return Dropped(edit, "it exists already") if was == edit.acl else Staged(edit, was)
-
-
-def _judge_removed(edit: RemoveAcl, draft: Draft) -> Verdict:
-    refused = _opposite_staged(edit, "adds", draft)
-    if refused is not None:
-        return refused
-    # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
-    if beyond := beyond_one(edit.acl):
-        return Refused(
-            edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
-        )
-    was = _current(edit, draft)
-    return Dropped(edit, "there is no such ACL") if was is None else Staged(edit, was)
 
 
 def _opposite_staged(edit: AclEdit, verb: str, draft: Draft) -> Refused | None:
@@ -206,66 +185,6 @@ def _overlaps(acl: Acl, new: Acl) -> bool:
     return new.pattern_type == LITERAL and acl.resource_name == new.resource_name
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: AclEdit, seen: Described) -> Was:
-    return seen.found(edit.acl if edit.acl in seen.acls else None, "acls")
-
-
-def _is_there(_edit: AddAcl, now: Acl | None) -> bool:
-    return now is not None
-
-
-def _before(_edit: AclEdit, there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(there.permission.name)
-
-
-def _after_added(edit: AddAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.acl.permission.name)
-
-
-def _reverse_added(edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
-
-
-def _reverse_removed(edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((AddAcl(edit.acl),), None)
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _to_json(edit: AclEdit, _hide: bool) -> Json:
-    return {"acl": _binding_json(edit.acl)}
-
-
-def _binding_json(acl: Acl) -> list[str | int]:
-    """Return the JSON form: resource type, name, pattern, principal, host, operation, permission."""
-    return [
-        acl.resource_type.json,
-        acl.resource_name,
-        acl.pattern_type.json,
-        acl.principal,
-        acl.host,
-        acl.operation.json,
-        acl.permission.json,
-    ]
-
-
-def _binding_of(data: list[Any]) -> Acl:
-    type_, name, pattern, principal, host, operation, permission = data
-    return Acl(
-        AclResourceType.from_json(type_),
-        name,
-        PatternType.from_json(pattern),
-        principal,
-        host,
-        AclOperation.from_json(operation),
-        Permission.from_json(permission),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -347,7 +266,7 @@ def _binding_options(acl: Acl) -> tuple[str, ...]:
     )
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 ADDITIONS = Batch(steps=_add_steps, predict=_with_added, commands=_add_commands)
 REMOVALS = Batch(steps=_removal_steps, predict=_without_removed, commands=_removal_commands, waits_for=ADDITIONS)
@@ -361,45 +280,66 @@ def _needs_acls_and_broker(_edit: AclEdit) -> RiskNeeds:
     return RiskNeeds(acls=True, a_broker=True)
 
 
-KINDS = (
-    EditKind(
-        edit=AddAcl,
-        verb="add",
-        form="acl",
-        to_json=_to_json,
-        from_json=lambda data: AddAcl(_binding_of(data["acl"])),
-        state_json=_binding_json,
-        state_of=_binding_of,
-        judge=_judge_added,
-        current=_current,
-        wanted=_is_there,
-        before=_before,
-        after=_after_added,
-        reversal=_reverse_added,
-        batch=ADDITIONS,
-        effects=acl_effects,
-        risks=(
-            RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
-            RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
-            RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
-        ),
-    ),
-    EditKind(
-        edit=RemoveAcl,
-        verb="remove",
-        form="acl",
-        to_json=_to_json,
-        from_json=lambda data: RemoveAcl(_binding_of(data["acl"])),
-        state_json=_binding_json,
-        state_of=_binding_of,
-        judge=_judge_removed,
-        current=_current,
-        wanted=is_absent,
-        before=_before,
-        after=leaves_nothing,
-        reversal=_reverse_removed,
-        batch=REMOVALS,
-        effects=acl_effects,
-        risks=(RiskRule(ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),),
-    ),
-)
+class _AclKind(EditKind):
+    state = Acl
+
+    def current(self, edit: AclEdit, seen: Described) -> Was:
+        return seen.found(edit.acl if edit.acl in seen.acls else None, "acls")
+
+    def before(self, _edit: AclEdit, there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(there.permission.name)
+
+    def effects(self, edit: AclEdit, draft: Draft) -> tuple[str, ...]:
+        return acl_effects(edit, draft)
+
+
+class _AddAclKind(_AclKind):
+    edit = AddAcl
+    verb = "add"
+    batch = ADDITIONS
+    risks = (
+        RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
+        RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
+        RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
+    )
+
+    def judge(self, edit: AddAcl, draft: Draft) -> Verdict:
+        refused = _opposite_staged(edit, "removes", draft) or _malformed(edit)
+        if refused is not None:
+            return refused
+        was = self.current(edit, draft)
+        return Dropped(edit, "it exists already") if was == edit.acl else Staged(edit, was)
+
+    def wanted(self, _edit: AddAcl, now: Acl | None) -> bool:
+        return now is not None
+
+    def after(self, edit: AddAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.acl.permission.name)
+
+    def reversal(self, edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+        return Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
+
+
+class _RemoveAclKind(Removal, _AclKind):
+    edit = RemoveAcl
+    verb = "remove"
+    batch = REMOVALS
+    risks = (RiskRule(ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),)
+
+    def judge(self, edit: RemoveAcl, draft: Draft) -> Verdict:
+        refused = _opposite_staged(edit, "adds", draft)
+        if refused is not None:
+            return refused
+        # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
+        if beyond := beyond_one(edit.acl):
+            return Refused(
+                edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
+            )
+        was = self.current(edit, draft)
+        return Dropped(edit, "there is no such ACL") if was is None else Staged(edit, was)
+
+    def reversal(self, edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+        return Reversal((AddAcl(edit.acl),), None)
+
+
+KINDS = (_AddAclKind(), _RemoveAclKind())

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 from msgspec.structs import replace
 
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigSource, ConfigType, ResourceType
+from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
     ConfigResource,
-    Synonym,
     broker_resource,
     is_override,
     own_source,
@@ -31,7 +29,7 @@ from console.model.snapshot import Snapshot
 from console.model.unordered import as_it_counts
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, Slot, SubtractConfig, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kafka_tools import (
@@ -62,39 +60,11 @@ from console.plan.risk_rules import (
     RiskNeeds,
     RiskRule,
 )
-from console.plan.staged import UNREAD, Described, Draft, Was
+from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 
 # -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: ConfigEdit, seen: Described) -> Was:
-    configs = seen.snapshot.configs.get(edit.resource)
-    return UNREAD if configs is None else configs.get(edit.key)
-
-
-def _moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
-    """Return whether the described entry changed. Documentation does not count; a key that is not listed counts as one
-    that the resource does not set; hidden values can't be compared.
-    """
-    if was is None or now is None:
-        return _is_own(was, edit.resource) != _is_own(now, edit.resource)
-    # Brokers before 2.6 describe keys without a type: the one that is known counts for both.
-    hidden, type_ = was.hidden or now.hidden, was.type or now.type
-    if was.source != now.source or hidden or was.value == now.value:
-        return was.source != now.source
-    return _parsed(was, type_) != _parsed(now, type_)
-
-
-def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
-    if was is None or now is None:
-        return _moved(edit, was, now)
-    mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
-    if mine != theirs or not mine or was.hidden or now.hidden:
-        return mine != theirs
-    before, after = own_text(was, edit.resource), own_text(now, edit.resource)
-    return as_it_counts(edit.key, before or "") != as_it_counts(edit.key, after or "")
 
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
@@ -116,60 +86,7 @@ def _own_is(
     return None if own is None else as_wanted(now, own)
 
 
-def _is_set(edit: SetConfig, now: ConfigEntry | None) -> bool | None:
-    value = edit.value
-
-    def as_wanted(entry: ConfigEntry, own: str) -> bool | None:
-        if isinstance(value, Secret):
-            return None
-        return same_value(entry.type, as_it_counts(edit.key, own), as_it_counts(edit.key, value))
-
-    return _own_is(edit, now, as_wanted)
-
-
-def _is_unset(edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
-    # A logger is described as if it were set, also where it has its parent's level.
-    return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
-
-
-def _has_items(edit: AppendConfig, now: ConfigEntry | None) -> bool | None:
-    return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)) <= set(parts_of(own)))
-
-
-def _has_no_items(edit: SubtractConfig, now: ConfigEntry | None) -> bool | None:
-    return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)).isdisjoint(parts_of(own)))
-
-
 # -- before and after --------------------------------------------------------------------------------------------------
-
-
-def _before(edit: ConfigEdit, there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
-    if there is None:  # not listed: what applies is set elsewhere, or nowhere
-        return inherited_value(inheritance.without_override(edit.resource, edit.key))
-    name = there.synonyms[0].name if there.synonyms else there.name
-    return EffectiveValue(there.value, there.source, name, there.hidden)
-
-
-def _after_set(edit: SetConfig, _there: ConfigEntry | None, _inheritance: Inheritance) -> EffectiveValue:
-    source = own_source(edit.resource)
-    if isinstance(edit.value, Secret):
-        return EffectiveValue(None, source, edit.key, hidden=True)
-    return EffectiveValue(edit.value, source, edit.key)
-
-
-def _after_unset(edit: UnsetConfig, _there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
-    return inherited_value(inheritance.without_override(edit.resource, edit.key))
-
-
-def _beneath(edit: UnsetConfig, draft: Draft) -> Inheritance:
-    """Return what applies without an override once what the same draft sets beneath it is done."""
-    edits: dict[ConfigResource, list[ConfigEdit]] = {}
-    for slot in _slots_beneath(edit, draft.snapshot):
-        if (staged := draft.at(slot)) is not None and isinstance(staged.edit, ConfigEdit):
-            edits.setdefault(staged.edit.resource, []).append(staged.edit)
-    if not edits:
-        return draft.inheritance
-    return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
 
 
 def _slots_beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
@@ -185,46 +102,7 @@ def _slots_beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
             yield Slot(broker_resource(broker), name)
 
 
-def _after_items(
-    edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, inheritance: Inheritance
-) -> EffectiveValue:
-    known = own_text(there, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
-    value = result_of(edit, there, inheritance) if known else None
-    return EffectiveValue(value, own_source(edit.resource), edit.key, known=known)
-
-
-def _list_note(
-    edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, old: EffectiveValue, inheritance: Inheritance
-) -> str:
-    if there is None or is_override(there, edit.resource):
-        return ""
-    base = inheritance.default(edit.resource, edit.key)
-    if old.source == DEFAULT_CONFIG or base is None or canonical(there.type, base) == old.value:
-        return ""
-    return f"starts from Kafka's default {base}, not from the inherited {old.value}"
-
-
 # -- reversal ----------------------------------------------------------------------------------------------------------
-
-
-def _reverse_set(edit: SetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
-    value = None if isinstance(edit.value, Secret) else edit.value
-    return _reversal(edit, was, _own_entry(edit, value, was))
-
-
-def _reverse_unset(edit: UnsetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
-    return _reversal(edit, was, UNREAD if edit.resource.type.entity.has_levels else None)
-
-
-def _reverse_append(edit: AppendConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
-    own = own_text(was, edit.resource)
-    # Without an own value the list begins with a default that need not be known.
-    return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
-
-
-def _reverse_subtract(edit: SubtractConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
-    own = own_text(was, edit.resource)
-    return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, subtracted(own, edit.value), was))
 
 
 def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
@@ -249,17 +127,7 @@ def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> 
     return ConfigEntry(edit.key, shown, source, was.read_only, was.sensitive, was.type)
 
 
-def _takes_away(edit: ConfigEdit) -> bool:
-    """Return whether an edit that can't be reversed loses something: a logger's level can be set back."""
-    return not edit.resource.type.entity.has_levels
-
-
 # -- effects and risks -------------------------------------------------------------------------------------------------
-
-
-def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
-    inheriting = topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
-    return (*_kept_for_ever(edit, seen), *inheriting)
 
 
 def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
@@ -310,75 +178,6 @@ def _dead_letters_lost(edit: SetConfig, judged: Judged) -> Iterator[str]:
     yield f"records that can't be delivered are dropped, not written into {topic}: {why}"
 
 
-_RISKS = (
-    RiskRule(ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
-    RiskRule(UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
-    RiskRule(RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
-    RiskRule(RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
-    RiskRule(MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
-    RiskRule(
-        SYSTEM_TOPIC, topic_risks.system_config, topic_risks.system_config_needs, lambda edit, _: edit.resource.name
-    ),
-    RiskRule(MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
-)
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-_NOT_WRITTEN = Secret("")
-"""Stands for a secret that was read back: no file holds it."""
-
-
-def _place_json(edit: ConfigEdit) -> Json:
-    return {"type": edit.resource.type.json, "name": edit.resource.name, "key": edit.key}
-
-
-def _unset_json(edit: UnsetConfig, _hide: bool) -> Json:
-    return _place_json(edit)
-
-
-def _value_json(edit: SetConfig | AppendConfig | SubtractConfig, hide: bool) -> Json:
-    secret = hide or isinstance(edit.value, Secret)
-    return {**_place_json(edit), **({"secret": True} if secret else {"value": edit.value})}
-
-
-def _resource_of(data: Json) -> ConfigResource:
-    return ConfigResource(ResourceType.from_json(data["type"]), data["name"])
-
-
-def _set_of(data: Json) -> SetConfig:
-    return SetConfig(_resource_of(data), data["key"], _NOT_WRITTEN if data.get("secret") else data["value"])
-
-
-def _has_secret(edit: SetConfig | AppendConfig | SubtractConfig) -> bool:
-    return not isinstance(edit.value, str)
-
-
-def _entry_json(was: ConfigEntry) -> Json:
-    return {
-        "name": was.name,
-        "value": None if was.sensitive else was.value,
-        "source": was.source.json,
-        "type": was.type.json,
-        "sensitive": was.sensitive,
-        "read_only": was.read_only,
-        "synonyms": [[s.name, None if was.sensitive else s.value, s.source.json] for s in was.synonyms],
-    }
-
-
-def _entry_of(data: Json) -> ConfigEntry:
-    return ConfigEntry(
-        data["name"],
-        data["value"],
-        ConfigSource.from_json(data["source"]),
-        read_only=bool(data["read_only"]),
-        sensitive=bool(data["sensitive"]),
-        type=ConfigType.from_json(data["type"]),
-        synonyms=tuple(
-            Synonym(name, value, ConfigSource.from_json(source)) for name, value, source in data["synonyms"]
-        ),
-    )
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -426,7 +225,7 @@ def _needs_file(pair: tuple[str, str]) -> bool:
     return needs_file(pair[1])
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
 BY_LEVEL = Batch(
@@ -440,68 +239,184 @@ BY_LEVEL = Batch(
 """Configs whose feature is at another level in the same plan."""
 
 
-_UNSET = EditKind(
-    edit=UnsetConfig,
-    verb="unset",
-    form="type",
-    to_json=_unset_json,
-    from_json=lambda data: UnsetConfig(_resource_of(data), data["key"]),
-    state_json=_entry_json,
-    state_of=_entry_of,
-    judge=config_rules.judge_unset,
-    current=_current,
-    wanted=_is_unset,
-    before=_before,
-    after=_after_unset,
-    reversal=_reverse_unset,
-    batch=CONFIGS,
-    moved=_moved,
-    own_moved=_own_moved,
-    effects=_effects,
-    risks=_RISKS,
-    takes_away=_takes_away,
-)
-_SET = replace(
-    _UNSET,
-    edit=SetConfig,
-    verb="set",
-    to_json=_value_json,
-    from_json=_set_of,
-    judge=config_rules.judge_set,
-    wanted=_is_set,
-    after=_after_set,
-    reversal=_reverse_set,
-    holds_secret=_has_secret,
-    hideable=True,
-    risks=(
-        *_RISKS,
+class _ConfigKind(EditKind):
+    state = ConfigEntry
+    batch = CONFIGS
+    risks: tuple[RiskRule, ...] = (
+        RiskRule(ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
+        RiskRule(UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
+        RiskRule(RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
+        RiskRule(RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
+        RiskRule(MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
+        RiskRule(
+            SYSTEM_TOPIC, topic_risks.system_config, topic_risks.system_config_needs, lambda edit, _: edit.resource.name
+        ),
+        RiskRule(MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
+    )
+
+    def kept(self, was: ConfigEntry) -> ConfigEntry:
+        """Return the entry as files have it: without values that are sensitive, and without its documentation."""
+        if not was.sensitive:
+            return replace(was, documentation=None)
+        synonyms = tuple(each._replace(value=None) for each in was.synonyms)
+        return replace(was, value=None, synonyms=synonyms, documentation=None)
+
+    def current(self, edit: ConfigEdit, seen: Described) -> Was:
+        configs = seen.snapshot.configs.get(edit.resource)
+        return UNREAD if configs is None else configs.get(edit.key)
+
+    def moved(self, edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+        """Return whether the described entry changed. Documentation does not count; a key that is not listed counts as
+        one that the resource does not set; hidden values can't be compared.
+        """
+        if was is None or now is None:
+            return _is_own(was, edit.resource) != _is_own(now, edit.resource)
+        # Brokers before 2.6 describe keys without a type: the one that is known counts for both.
+        hidden, type_ = was.hidden or now.hidden, was.type or now.type
+        if was.source != now.source or hidden or was.value == now.value:
+            return was.source != now.source
+        return _parsed(was, type_) != _parsed(now, type_)
+
+    def own_moved(self, edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+        if was is None or now is None:
+            return self.moved(edit, was, now)
+        mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
+        if mine != theirs or not mine or was.hidden or now.hidden:
+            return mine != theirs
+        before, after = own_text(was, edit.resource), own_text(now, edit.resource)
+        return as_it_counts(edit.key, before or "") != as_it_counts(edit.key, after or "")
+
+    def before(self, edit: ConfigEdit, there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+        if there is None:  # not listed: what applies is set elsewhere, or nowhere
+            return inherited_value(inheritance.without_override(edit.resource, edit.key))
+        name = there.synonyms[0].name if there.synonyms else there.name
+        return EffectiveValue(there.value, there.source, name, there.hidden)
+
+    def effects(self, edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
+        inheriting = (
+            topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+        )
+        return (*_kept_for_ever(edit, seen), *inheriting)
+
+    def takes_away(self, edit: ConfigEdit) -> bool:
+        """Return whether an edit that can't be reversed loses something: a logger's level can be set back."""
+        return not edit.resource.type.entity.has_levels
+
+
+class _ListKind(_ConfigKind):
+    def after(
+        self, edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, inheritance: Inheritance
+    ) -> EffectiveValue:
+        known = own_text(there, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
+        value = result_of(edit, there, inheritance) if known else None
+        return EffectiveValue(value, own_source(edit.resource), edit.key, known=known)
+
+    def note(
+        self,
+        edit: AppendConfig | SubtractConfig,
+        there: ConfigEntry | None,
+        old: EffectiveValue,
+        inheritance: Inheritance,
+    ) -> str:
+        if there is None or is_override(there, edit.resource):
+            return ""
+        base = inheritance.default(edit.resource, edit.key)
+        if old.source == DEFAULT_CONFIG or base is None or canonical(there.type, base) == old.value:
+            return ""
+        return f"starts from Kafka's default {base}, not from the inherited {old.value}"
+
+
+class _SetConfigKind(_ConfigKind):
+    edit = SetConfig
+    verb = "set"
+    risks = (
+        *_ConfigKind.risks,
         RiskRule(NEEDS_RESTART, _needs_restart),
         RiskRule(DEAD_LETTERS_LOST, _dead_letters_lost, _dead_letters_needs),
-    ),
-)
-_APPEND = replace(
-    _UNSET,
-    edit=AppendConfig,
-    verb="append",
-    to_json=_value_json,
-    from_json=lambda data: AppendConfig(_resource_of(data), data["key"], data["value"]),
-    judge=config_rules.judge_append,
-    wanted=_has_items,
-    after=_after_items,
-    reversal=_reverse_append,
-    holds_secret=_has_secret,
-    note=_list_note,
-)
-_SUBTRACT = replace(
-    _APPEND,
-    edit=SubtractConfig,
-    verb="subtract",
-    from_json=lambda data: SubtractConfig(_resource_of(data), data["key"], data["value"]),
-    judge=config_rules.judge_subtract,
-    wanted=_has_no_items,
-    reversal=_reverse_subtract,
-)
+    )
 
-# The others have a value of their own, whatever is beneath it.
-KINDS: tuple[EditKind[Any], ...] = (_SET, replace(_UNSET, beneath=_beneath), _APPEND, _SUBTRACT)
-"""A set, an append and a subtraction of a list's items are as an unset but for what each names."""
+    def judge(self, edit: SetConfig, draft: Draft) -> Verdict:
+        return config_rules.judge_set(edit, draft)
+
+    def wanted(self, edit: SetConfig, now: ConfigEntry | None) -> bool | None:
+        value = edit.value
+
+        def as_wanted(entry: ConfigEntry, own: str) -> bool | None:
+            if isinstance(value, Secret):
+                return None
+            return same_value(entry.type, as_it_counts(edit.key, own), as_it_counts(edit.key, value))
+
+        return _own_is(edit, now, as_wanted)
+
+    def after(self, edit: SetConfig, _there: ConfigEntry | None, _inheritance: Inheritance) -> EffectiveValue:
+        source = own_source(edit.resource)
+        if isinstance(edit.value, Secret):
+            return EffectiveValue(None, source, edit.key, hidden=True)
+        return EffectiveValue(edit.value, source, edit.key)
+
+    def reversal(self, edit: SetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+        value = None if isinstance(edit.value, Secret) else edit.value
+        return _reversal(edit, was, _own_entry(edit, value, was))
+
+
+class _UnsetConfigKind(_ConfigKind):
+    edit = UnsetConfig
+    verb = "unset"
+
+    def judge(self, edit: UnsetConfig, draft: Draft) -> Verdict:
+        return config_rules.judge_unset(edit, draft)
+
+    def wanted(self, edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
+        # A logger is described as if it were set, also where it has its parent's level.
+        return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
+
+    def after(self, edit: UnsetConfig, _there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+        return inherited_value(inheritance.without_override(edit.resource, edit.key))
+
+    def beneath(self, edit: UnsetConfig, draft: Draft) -> Inheritance:
+        """Return what applies without an override once what the same draft sets beneath it is done."""
+        # Other edits give the resource its own value, whatever is beneath it.
+        edits: dict[ConfigResource, list[ConfigEdit]] = {}
+        for slot in _slots_beneath(edit, draft.snapshot):
+            if (staged := draft.at(slot)) is not None and isinstance(staged.edit, ConfigEdit):
+                edits.setdefault(staged.edit.resource, []).append(staged.edit)
+        if not edits:
+            return draft.inheritance
+        return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
+
+    def reversal(self, edit: UnsetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+        return _reversal(edit, was, UNREAD if edit.resource.type.entity.has_levels else None)
+
+
+class _AppendConfigKind(_ListKind):
+    edit = AppendConfig
+    verb = "append"
+
+    def judge(self, edit: AppendConfig, draft: Draft) -> Verdict:
+        return config_rules.judge_append(edit, draft)
+
+    def wanted(self, edit: AppendConfig, now: ConfigEntry | None) -> bool | None:
+        return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)) <= set(parts_of(own)))
+
+    def reversal(self, edit: AppendConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+        own = own_text(was, edit.resource)
+        # Without an own value the list begins with a default that need not be known.
+        return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
+
+
+class _SubtractConfigKind(_ListKind):
+    edit = SubtractConfig
+    verb = "subtract"
+
+    def judge(self, edit: SubtractConfig, draft: Draft) -> Verdict:
+        return config_rules.judge_subtract(edit, draft)
+
+    def wanted(self, edit: SubtractConfig, now: ConfigEntry | None) -> bool | None:
+        return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)).isdisjoint(parts_of(own)))
+
+    def reversal(self, edit: SubtractConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+        own = own_text(was, edit.resource)
+        return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, subtracted(own, edit.value), was))
+
+
+KINDS = (_SetConfigKind(), _UnsetConfigKind(), _AppendConfigKind(), _SubtractConfigKind())

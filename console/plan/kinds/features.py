@@ -41,23 +41,6 @@ NAMED = 3
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _judge(edit: SetFeature, draft: Draft) -> Verdict:
-    features = draft.snapshot.features
-    # Without the finalized levels nothing can be compared; the controller judges the level itself.
-    if features is None:
-        return Staged(edit, UNREAD)
-    was = features.finalized.get(edit.name, 0)
-    if edit.level == was:
-        return Dropped(edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already")
-    refused = (
-        _unsupported(edit, features)
-        or _not_lowered(edit, was)
-        or _needs_others(edit, features, draft)
-        or _forbids_staged(edit, draft)
-    )
-    return refused or Staged(edit, was)
-
-
 def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
     """Return a refusal where a node does not support the level; nodes without the feature support level 0."""
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
@@ -157,61 +140,6 @@ def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
     return None
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: SetFeature, seen: Described) -> Was:
-    """Return the finalized level, 0 where the feature is off."""
-    features = seen.snapshot.features
-    return UNREAD if features is None else features.finalized.get(edit.name, 0)
-
-
-def _wanted(edit: SetFeature, now: int | None) -> bool:
-    return (now or 0) == edit.level
-
-
-def _before(_edit: SetFeature, there: int | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(there or 0)
-
-
-def _after(edit: SetFeature, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.level)
-
-
-def _note(edit: SetFeature, there: int | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
-    names = [level_name(edit.name, level) for level in (there or 0, edit.level)]
-    return " → ".join(names) if all(names) else "off" if not edit.level else ""
-
-
-def _effects(edit: SetFeature, seen: Described) -> tuple[str, ...]:
-    features = seen.snapshot.features
-    was = features.finalized.get(edit.name, 0) if features is not None else edit.level
-    raised = edit.level > was
-    lines = [
-        f"{'brings' if raised else 'takes away'} at {level}{f' ({name})' if name else ''}: {text}"
-        for level, text in brings(edit.name, min(was, edit.level), max(was, edit.level))
-        for name in (level_name(edit.name, level),)
-    ]
-    silent = [node for node in features.nodes if node.failure is not None] if features is not None else []
-    if silent:
-        shown = ", ".join(f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent[:NAMED])
-        more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
-        lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
-    return (*lines, *_settings_lost(edit, seen.snapshot))
-
-
-def _reversal(edit: SetFeature, was: int | None, recorded: Mapping[str, str]) -> Reversal:
-    level = was or 0
-    why = why_no_way_back(edit.name, level, edit.level) if level < edit.level else ""
-    if why:
-        return Reversal((), edit.level, why)
-    back = SetFeature(edit.name, level)
-    settings = _settings_again(recorded)
-    unread = recorded.get(_UNREAD_BROKERS, "")
-    loss = f"what brokers {unread} had for {MIN_ISR} was not read" if unread else ""
-    return Reversal((back, *settings), UNREAD if settings else edit.level, loss)
-
-
 # -- settings that go with a level -------------------------------------------------------------------------------------
 # Where eligible leader replicas are turned on, the controller takes min.insync.replicas away from brokers that have
 # their own, and makes the value of its own file the cluster default where there is none
@@ -254,18 +182,6 @@ def _settings_lost(edit: SetFeature, snapshot: Snapshot) -> Iterator[str]:
         yield f"sets {MIN_ISR} as the cluster default, to what the active controller's file has; it stays from then on"
     if unread:
         yield f"takes away {MIN_ISR} of brokers {commas(unread)} if they have their own: it was not read"
-
-
-def _recorded(edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the values that brokers lose with the level, by broker."""
-    if not _takes_settings(edit, snapshot):
-        return {}
-    own, unread = _own_min_isr(snapshot)
-    kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
-    # The controller is going to set one: the way back has to delete it again.
-    if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
-        kept[_DEFAULT] = ""
-    return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}
 
 
 def _settings_again(recorded: Mapping[str, str]) -> tuple[Edit, ...]:
@@ -336,29 +252,89 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
             yield Command(words, connection_at=1)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 FEATURES = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=SetFeature,
-        verb="set",
-        form="feature",
-        to_json=lambda edit, _hide: {"feature": edit.name, "value": edit.level},
-        from_json=lambda data: SetFeature(data["feature"], int(data["value"])),
-        state_json=lambda was: was,
-        state_of=int,
-        judge=_judge,
-        current=_current,
-        wanted=_wanted,
-        before=_before,
-        after=_after,
-        note=_note,
-        effects=_effects,
-        risks=(RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit, _: edit.name),),
-        recorded=_recorded,
-        reversal=_reversal,
-        batch=FEATURES,
-    ),
-)
+
+class _SetFeatureKind(EditKind):
+    edit = SetFeature
+    verb = "set"
+    state = int
+    batch = FEATURES
+    risks = (RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit, _: edit.name),)
+
+    def judge(self, edit: SetFeature, draft: Draft) -> Verdict:
+        features = draft.snapshot.features
+        # Without the finalized levels nothing can be compared; the controller judges the level itself.
+        if features is None:
+            return Staged(edit, UNREAD)
+        was = features.finalized.get(edit.name, 0)
+        if edit.level == was:
+            return Dropped(edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already")
+        refused = (
+            _unsupported(edit, features)
+            or _not_lowered(edit, was)
+            or _needs_others(edit, features, draft)
+            or _forbids_staged(edit, draft)
+        )
+        return refused or Staged(edit, was)
+
+    def current(self, edit: SetFeature, seen: Described) -> Was:
+        """Return the finalized level, 0 where the feature is off."""
+        features = seen.snapshot.features
+        return UNREAD if features is None else features.finalized.get(edit.name, 0)
+
+    def wanted(self, edit: SetFeature, now: int | None) -> bool:
+        return (now or 0) == edit.level
+
+    def before(self, _edit: SetFeature, there: int | None, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(there or 0)
+
+    def after(self, edit: SetFeature, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.level)
+
+    def note(self, edit: SetFeature, there: int | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
+        names = [level_name(edit.name, level) for level in (there or 0, edit.level)]
+        return " → ".join(names) if all(names) else "off" if not edit.level else ""
+
+    def effects(self, edit: SetFeature, seen: Described) -> tuple[str, ...]:
+        features = seen.snapshot.features
+        was = features.finalized.get(edit.name, 0) if features is not None else edit.level
+        raised = edit.level > was
+        lines = [
+            f"{'brings' if raised else 'takes away'} at {level}{f' ({name})' if name else ''}: {text}"
+            for level, text in brings(edit.name, min(was, edit.level), max(was, edit.level))
+            for name in (level_name(edit.name, level),)
+        ]
+        silent = [node for node in features.nodes if node.failure is not None] if features is not None else []
+        if silent:
+            shown = ", ".join(f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent[:NAMED])
+            more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
+            lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
+        return (*lines, *_settings_lost(edit, seen.snapshot))
+
+    def recorded(self, edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
+        """Return the values that brokers lose with the level, by broker."""
+        if not _takes_settings(edit, snapshot):
+            return {}
+        own, unread = _own_min_isr(snapshot)
+        kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
+        # The controller is going to set one: the way back has to delete it again.
+        if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
+            kept[_DEFAULT] = ""
+        return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}
+
+    def reversal(self, edit: SetFeature, was: int | None, recorded: Mapping[str, str]) -> Reversal:
+        level = was or 0
+        why = why_no_way_back(edit.name, level, edit.level) if level < edit.level else ""
+        if why:
+            return Reversal((), edit.level, why)
+        back = SetFeature(edit.name, level)
+        settings = _settings_again(recorded)
+        unread = recorded.get(_UNREAD_BROKERS, "")
+        loss = f"what brokers {unread} had for {MIN_ISR} was not read" if unread else ""
+        return Reversal((back, *settings), UNREAD if settings else edit.level, loss)
+
+
+KINDS = (_SetFeatureKind(),)

@@ -20,12 +20,12 @@ from console.model.changes import (
     GroupTarget,
     Target,
 )
-from console.model.cluster import CommittedOffset, Group, GroupOffset, LogRange
+from console.model.cluster import CommittedOffset, Group, GroupOffset
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
@@ -53,33 +53,12 @@ _RECORD_BYTES = 90
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: GroupOffsetEdit, seen: Described) -> Was:
-    """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
-    position = seen.snapshot.group_positions.get(edit.group)
-    place = edit.topic, edit.partition
-    # A partition without an offset, in an answer that lacks some, may have one.
-    if position is None or (place not in position.committed and position.failures):
-        return UNREAD
-    log = seen.snapshot.log_ranges.get(place)
-    type_, protocol, members = seen.once(("group", edit.group), lambda: _group_facts(position.group))
-    return GroupOffset(position.committed.get(place), log, type_, protocol, members)
-
-
 def _group_facts(group: Group | None) -> tuple[str, str, tuple[str, ...]]:
     return ("", "", ()) if group is None else (group.type, group.protocol, members_of(group))
 
 
-def _obstacle(edit: GroupOffsetEdit, now: GroupOffset | None) -> str:
-    return "" if now is None else has_members(edit.group, now.members)
-
-
 def _committed(there: GroupOffset | None) -> CommittedOffset | None:
     return None if there is None else there.committed
-
-
-def _moved(_edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
-    """Return whether another offset or other metadata was committed; a broker may have added a leader epoch."""
-    return what_counts(_committed(was)) != what_counts(_committed(now))
 
 
 def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
@@ -87,65 +66,13 @@ def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
     return None if committed is None else (committed.offset, committed.metadata)
 
 
-def _is_committed(edit: CommitOffset, now: GroupOffset | None) -> bool:
-    return what_counts(_committed(now)) == (edit.offset, edit.metadata)
-
-
-def _is_deleted(_edit: DeleteOffset, now: GroupOffset | None) -> bool:
-    return _committed(now) is None
-
-
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 STOP = "Stop them, wait until the group is Empty, and stage it again."
 
 
-def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
-    refused = _judge_group(edit, draft)
-    if refused is not None:
-        return refused
-    was = _current(edit, draft)
-    topic = draft.snapshot.topics.get(edit.topic)
-    if topic is not None and edit.partition >= len(topic.partitions):
-        count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
-        return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
-    # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
-    if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
-        return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
-    if edit.metadata and isinstance(was, GroupOffset) and (was.type or (edit.share and SHARE)) == SHARE:
-        return Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
-    if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
-        return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
-    if not isinstance(was, GroupOffset):
-        return Staged(edit, was)
-    if topic is None:
-        return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
-    # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its reset
-    # policy.
-    if _is_outside(edit, was) and not edit.restored:
-        assert was.log is not None
-        name = f"{edit.topic}/{edit.partition}"
-        reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
-        return Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
-    if _is_committed(edit, was):
-        return Dropped(edit, f"the group is at offset {edit.offset} already")
-    return Staged(edit, was)
-
-
 def _is_outside(edit: CommitOffset, there: GroupOffset) -> bool:
     return there.log is not None and not there.log.start <= edit.offset <= there.log.end
-
-
-def _judge_deleted_offset(edit: DeleteOffset, draft: Draft) -> Verdict:
-    refused = _judge_group(edit, draft)
-    if refused is not None:
-        return refused
-    was = _current(edit, draft)
-    if not edit.group:
-        return Refused(edit, "brokers delete no single offset of the group with the empty name", "Delete the group.")
-    if isinstance(was, GroupOffset) and was.committed is None:
-        return Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
-    return Staged(edit, was)
 
 
 def _judge_group(edit: GroupOffsetEdit, draft: Draft) -> Refused | None:
@@ -167,24 +94,6 @@ def _members(name: str, group: Group, draft: Draft) -> str:
 # -- forecast ----------------------------------------------------------------------------------------------------------
 
 
-def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
-    if there is None:
-        return ""
-    if _is_outside(edit, there):
-        return "outside of the log: readers begin as their auto.offset.reset says"
-    if there.committed is None:
-        return "nothing was committed"
-    return forecast_text(*forecast(there, edit.offset))
-
-
-def _effects(edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
-    """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
-    # With thousands of partitions the same lines would stand under each.
-    if not draft.begins(edit, edit.group):
-        return ()
-    return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
-
-
 def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
     """Yield a line where an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
     known = snapshot.topics.get(OFFSETS)
@@ -200,28 +109,6 @@ def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
         f"{whose} is open in {OFFSETS}/{number}, where the group's offsets are{why}: consumers don't get the offsets "
         "that it holds before it ends, whatever is committed here"
     )
-
-
-def _before(_edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
-    committed = _committed(there)
-    return NOTHING if committed is None else EffectiveValue(committed.offset)
-
-
-def _after_commit(edit: CommitOffset, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.offset)
-
-
-def _reset_phrase(line: DiffLine, old: str, new: str) -> str:
-    edit = line.edit
-    assert isinstance(edit, CommitOffset)
-    was = f"from {old} to" if line.old.value is not None else "to"
-    return f"{edit.topic}/{edit.partition}  reset {was} {new}" + (f"  {line.note}" if line.note else "")
-
-
-def _forget_phrase(line: DiffLine, old: str, _new: str) -> str:
-    edit = line.edit
-    assert isinstance(edit, DeleteOffset)
-    return f"{edit.topic}/{edit.partition}  delete offset {old}"
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -247,23 +134,6 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
 # -- the way back ------------------------------------------------------------------------------------------------------
 
 
-def _reverse_commit(edit: CommitOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
-    left = GroupOffset(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata), type=was.type if was else "")
-    committed = _committed(was)
-    if committed is not None:
-        return Reversal((committed_again(edit.group, edit.topic, edit.partition, committed),), left, _in_flight(was))
-    loss = "" if was is not None and was.type else "the group stays, empty, until its coordinator removes it"
-    return Reversal((DeleteOffset(edit.group, edit.topic, edit.partition),), left, loss or _in_flight(was))
-
-
-def _reverse_deletion(edit: DeleteOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
-    committed = _committed(was)
-    if committed is None:
-        return Reversal((), None, "nothing was there")
-    back = committed_again(edit.group, edit.topic, edit.partition, committed)
-    return Reversal((back,), GroupOffset(None), _in_flight(was))
-
-
 def committed_again(
     group: str, topic: str, partition: int, committed: CommittedOffset, *, share: bool = False
 ) -> CommitOffset:
@@ -273,69 +143,6 @@ def committed_again(
 
 def _in_flight(was: GroupOffset | None) -> str:
     return "records in flight are not restored" if was is not None and was.type == SHARE else ""
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _place_json(edit: GroupOffsetEdit) -> Json:
-    return {"group_offset": [edit.group, edit.topic, edit.partition]}
-
-
-def _commit_json(edit: CommitOffset, _hide: bool) -> Json:
-    offset = CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata)
-    return {**_place_json(edit), "value": [*offset_json(offset), edit.restored, edit.share]}
-
-
-def _commit_of(data: Json) -> CommitOffset:
-    group, topic, partition = data["group_offset"]
-    *offset, restored, share = data["value"]
-    return CommitOffset(group, topic, int(partition), *offset_of(offset), bool(restored), bool(share))
-
-
-def _forget_json(edit: DeleteOffset, _hide: bool) -> Json:
-    return _place_json(edit)
-
-
-def _forget_of(data: Json) -> DeleteOffset:
-    group, topic, partition = data["group_offset"]
-    return DeleteOffset(group, topic, int(partition))
-
-
-def offset_json(committed: CommittedOffset) -> list[Any]:
-    """Return the JSON form of a committed offset: offset, leader epoch, metadata."""
-    return [committed.offset, committed.leader_epoch, committed.metadata]
-
-
-def offset_of(data: Sequence[Any]) -> CommittedOffset:
-    """Return the committed offset of a JSON form.
-
-    Raises:
-        ValueError, TypeError: it is no such form.
-    """
-    offset, epoch, metadata = data
-    return CommittedOffset(int(offset), int(epoch), str(metadata))
-
-
-def _state_json(was: GroupOffset) -> Json:
-    return {
-        "offset": None if was.committed is None else offset_json(was.committed),
-        "log": None if was.log is None else list(was.log),
-        "type": was.type,
-        "protocol": was.protocol,
-        "members": list(was.members),
-    }
-
-
-def _state_of(data: Json) -> GroupOffset:
-    offset, log = data["offset"], data["log"]
-    return GroupOffset(
-        None if offset is None else offset_of(offset),
-        None if log is None else LogRange(*map(int, log)),
-        data["type"],
-        data["protocol"],
-        tuple(data["members"]),
-    )
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -420,7 +227,7 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     return replace(snapshot, group_positions=positions)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 
 def _is_of_group(target: Target) -> str:
@@ -439,43 +246,143 @@ def _forget_commands(target: Target, lines: Sequence[DiffLine]) -> Iterable[Comm
 RESETS = Batch(steps=_reset_steps, predict=_with_offsets, commands=_reset_commands)
 DELETIONS = Batch(steps=_forget_steps, predict=_with_offsets, commands=_forget_commands)
 
-_RISKS = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
-_DELETE = EditKind(
-    edit=DeleteOffset,
-    verb="delete",
-    form="group_offset",
-    to_json=_forget_json,
-    from_json=_forget_of,
-    state_json=_state_json,
-    state_of=_state_of,
-    judge=_judge_deleted_offset,
-    current=_current,
-    wanted=_is_deleted,
-    before=_before,
-    after=leaves_nothing,
-    reversal=_reverse_deletion,
-    batch=DELETIONS,
-    obstacle=_obstacle,
-    moved=_moved,
-    phrase=_forget_phrase,
-    effects=_effects,
-    risks=_RISKS,
-)
-_COMMIT = replace(
-    _DELETE,
-    edit=CommitOffset,
-    verb="reset",
-    to_json=_commit_json,
-    from_json=_commit_of,
-    judge=_judge_committed,
-    wanted=_is_committed,
-    after=_after_commit,
-    reversal=_reverse_commit,
-    batch=RESETS,
-    note=_note,
-    phrase=_reset_phrase,
-)
+class _GroupOffsetKind(EditKind):
+    state = GroupOffset
+    risks = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
-KINDS: tuple[EditKind[Any], ...] = (_COMMIT, _DELETE)
-"""A commit is as a deletion but for what it names."""
+    def current(self, edit: GroupOffsetEdit, seen: Described) -> Was:
+        """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
+        position = seen.snapshot.group_positions.get(edit.group)
+        place = edit.topic, edit.partition
+        # A partition without an offset, in an answer that lacks some, may have one.
+        if position is None or (place not in position.committed and position.failures):
+            return UNREAD
+        log = seen.snapshot.log_ranges.get(place)
+        type_, protocol, members = seen.once(("group", edit.group), lambda: _group_facts(position.group))
+        return GroupOffset(position.committed.get(place), log, type_, protocol, members)
+
+    def obstacle(self, edit: GroupOffsetEdit, now: GroupOffset | None) -> str:
+        return "" if now is None else has_members(edit.group, now.members)
+
+    def moved(self, _edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
+        """Return whether another offset or other metadata was committed; a broker may have added a leader epoch."""
+        return what_counts(_committed(was)) != what_counts(_committed(now))
+
+    def before(self, _edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
+        committed = _committed(there)
+        return NOTHING if committed is None else EffectiveValue(committed.offset)
+
+    def effects(self, edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
+        """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
+        # With thousands of partitions the same lines would stand under each.
+        if not draft.begins(edit, edit.group):
+            return ()
+        return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
+
+
+class _CommitOffsetKind(_GroupOffsetKind):
+    edit = CommitOffset
+    verb = "reset"
+    batch = RESETS
+
+    def judge(self, edit: CommitOffset, draft: Draft) -> Verdict:
+        refused = _judge_group(edit, draft)
+        if refused is not None:
+            return refused
+        was = self.current(edit, draft)
+        topic = draft.snapshot.topics.get(edit.topic)
+        if topic is not None and edit.partition >= len(topic.partitions):
+            count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
+            return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
+        # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
+        if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
+            return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
+        if edit.metadata and isinstance(was, GroupOffset) and (was.type or (edit.share and SHARE)) == SHARE:
+            return Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
+        if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
+            return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
+        if not isinstance(was, GroupOffset):
+            return Staged(edit, was)
+        if topic is None:
+            return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
+        # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its
+        # reset policy.
+        if _is_outside(edit, was) and not edit.restored:
+            assert was.log is not None
+            name = f"{edit.topic}/{edit.partition}"
+            reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
+            return Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
+        if self.wanted(edit, was):
+            return Dropped(edit, f"the group is at offset {edit.offset} already")
+        return Staged(edit, was)
+
+    def wanted(self, edit: CommitOffset, now: GroupOffset | None) -> bool:
+        return what_counts(_committed(now)) == (edit.offset, edit.metadata)
+
+    def after(self, edit: CommitOffset, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.offset)
+
+    def note(
+        self, edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _inheritance: Inheritance
+    ) -> str:
+        if there is None:
+            return ""
+        if _is_outside(edit, there):
+            return "outside of the log: readers begin as their auto.offset.reset says"
+        if there.committed is None:
+            return "nothing was committed"
+        return forecast_text(*forecast(there, edit.offset))
+
+    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+        edit = line.edit
+        assert isinstance(edit, CommitOffset)
+        was = f"from {old} to" if line.old.value is not None else "to"
+        return f"{edit.topic}/{edit.partition}  reset {was} {new}" + (f"  {line.note}" if line.note else "")
+
+    def reversal(self, edit: CommitOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+        left = GroupOffset(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata), type=was.type if was else "")
+        committed = _committed(was)
+        if committed is not None:
+            return Reversal(
+                (committed_again(edit.group, edit.topic, edit.partition, committed),), left, _in_flight(was)
+            )
+        loss = "" if was is not None and was.type else "the group stays, empty, until its coordinator removes it"
+        return Reversal((DeleteOffset(edit.group, edit.topic, edit.partition),), left, loss or _in_flight(was))
+
+
+class _DeleteOffsetKind(Removal, _GroupOffsetKind):
+    edit = DeleteOffset
+    verb = "delete"
+    batch = DELETIONS
+
+    def judge(self, edit: DeleteOffset, draft: Draft) -> Verdict:
+        refused = _judge_group(edit, draft)
+        if refused is not None:
+            return refused
+        was = self.current(edit, draft)
+        if not edit.group:
+            return Refused(
+                edit, "brokers delete no single offset of the group with the empty name", "Delete the group."
+            )
+        if isinstance(was, GroupOffset) and was.committed is None:
+            return Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
+        return Staged(edit, was)
+
+    def wanted(self, _edit: DeleteOffset, now: GroupOffset | None) -> bool:
+        return _committed(now) is None
+
+    def phrase(self, line: DiffLine, old: str, _new: str) -> str:
+        edit = line.edit
+        assert isinstance(edit, DeleteOffset)
+        return f"{edit.topic}/{edit.partition}  delete offset {old}"
+
+    def reversal(self, edit: DeleteOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+        committed = _committed(was)
+        if committed is None:
+            return Reversal((), None, "nothing was there")
+        back = committed_again(edit.group, edit.topic, edit.partition, committed)
+        return Reversal((back,), GroupOffset(None), _in_flight(was))
+
+
+KINDS = (_CommitOffsetKind(), _DeleteOffsetKind())

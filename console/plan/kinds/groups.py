@@ -4,114 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import DeleteGroups, Target
-from console.model.cluster import Group, GroupOffset, GroupPosition
+from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, Removal, Reversal
 from console.plan.edits import DeleteGroup
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
 from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
 from console.plan.kafka_tools import Command
-from console.plan.kinds.group_offsets import STOP, committed_again, offset_json, offset_of, what_counts
+from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- in files ----------------------------------------------------------------------------------------------------------
 
 
-def _judge_deleted(edit: DeleteGroup, draft: Draft) -> Verdict:
-    if draft.offsets_of(edit.name):
-        return Refused(edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one.")
-    position = draft.snapshot.group_positions.get(edit.name)
-    if position is None:
-        return Staged(edit, UNREAD)
-    if position.group is None:
-        return Dropped(edit, f"there is no group {edit.name}")
-    if why := has_members(edit.name, members_of(position.group)):
-        return Refused(edit, why, STOP)
-    return Staged(edit, position)
+class _KeptGroup(Struct, frozen=True):
+    """A deleted group in files, with what its way back needs."""
 
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current_group(edit: DeleteGroup, seen: Described) -> Was:
-    position = seen.snapshot.group_positions.get(edit.name)
-    if position is None:
-        return UNREAD
-    return position if position.group is not None else None
-
-
-def _group_obstacle(edit: DeleteGroup, now: GroupPosition | None) -> str:
-    return "" if now is None or now.group is None else has_members(edit.name, members_of(now.group))
-
-
-def _group_moved(_edit: DeleteGroup, was: GroupPosition | None, now: GroupPosition | None) -> bool:
-    if was is None or now is None:
-        return was is not now
-    return {place: what_counts(each) for place, each in was.committed.items()} != {
-        place: what_counts(each) for place, each in now.committed.items()
-    }
-
-
-# -- presentation and the way back -------------------------------------------------------------------------------------
-
-
-def _effects_of_group(edit: DeleteGroup, draft: Draft) -> tuple[str, ...]:
-    position = draft.snapshot.group_positions.get(edit.name)
-    if position is None or not position.committed:
-        return ()
-    topics = dict.fromkeys(topic for topic, _ in position.committed)
-    named = ", ".join(list(topics)[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
-    count = len(position.committed)
-    return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
-
-
-def _group_before(_edit: DeleteGroup, there: GroupPosition | None, _inheritance: Inheritance) -> EffectiveValue:
-    if there is None:
-        return NOTHING
-    count = len(there.committed)
-    return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
-
-
-def _delete_phrase(_line: DiffLine, old: str, _new: str) -> str:
-    return f"delete, with {old}"
-
-
-def _reverse_group(edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
-    if was is None or was.group is None:
-        return Reversal((), None, "nothing was there")
-    # Only a join makes a group without offsets: no request creates one.
-    if not was.committed:
-        return Reversal((), None, "the group had no offsets: its first member makes it again")
-    share = was.group.type == SHARE
-    back = tuple(
-        committed_again(edit.name, topic, number, each, share=share) for (topic, number), each in was.committed.items()
-    )
-    return Reversal(back, GroupOffset(None), "records in flight are not restored" if share else "")
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _group_json(was: GroupPosition) -> Json:
-    assert was.group is not None
-    return {
-        "type": was.group.type,
-        "state": was.group.state,
-        "protocol": was.group.protocol,
-        "offsets": [[topic, number, *offset_json(each)] for (topic, number), each in was.committed.items()],
-    }
-
-
-def _group_of(data: Json) -> GroupPosition:
-    """Return the group of a JSON form, without members: it had none when it was deleted."""
-    offsets = {(topic, int(number)): offset_of(rest) for topic, number, *rest in data["offsets"]}
-    return GroupPosition(Group("", data["state"], data["type"], data["protocol"], members=()), offsets)
+    type: str
+    state: str
+    protocol: str
+    offsets: tuple[tuple[str, int, CommittedOffset], ...]
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -140,25 +59,81 @@ def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Com
 
 DELETIONS = Batch(steps=_deletion_steps, predict=_without_groups, commands=_delete_commands)
 
-KINDS = (
-    EditKind(
-        edit=DeleteGroup,
-        verb="delete",
-        form="group",
-        to_json=lambda edit, _hide: {"group": edit.name},
-        from_json=lambda data: DeleteGroup(data["group"]),
-        state_json=_group_json,
-        state_of=_group_of,
-        current=_current_group,
-        obstacle=_group_obstacle,
-        moved=_group_moved,
-        wanted=is_absent,
-        judge=_judge_deleted,
-        before=_group_before,
-        after=leaves_nothing,
-        phrase=_delete_phrase,
-        effects=_effects_of_group,
-        reversal=_reverse_group,
-        batch=DELETIONS,
-    ),
-)
+
+class _DeleteGroupKind(Removal):
+    edit = DeleteGroup
+    verb = "delete"
+    state = _KeptGroup
+    batch = DELETIONS
+
+    def kept(self, was: GroupPosition) -> _KeptGroup:
+        assert was.group is not None
+        offsets = tuple((topic, number, each) for (topic, number), each in was.committed.items())
+        return _KeptGroup(was.group.type, was.group.state, was.group.protocol, offsets)
+
+    def state_of(self, kept: _KeptGroup) -> GroupPosition:
+        """Return the group as it was, without members: it had none when it was deleted."""
+        offsets = {(topic, number): each for topic, number, each in kept.offsets}
+        return GroupPosition(Group("", kept.state, kept.type, kept.protocol, members=()), offsets)
+
+    def judge(self, edit: DeleteGroup, draft: Draft) -> Verdict:
+        if draft.offsets_of(edit.name):
+            return Refused(edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one.")
+        position = draft.snapshot.group_positions.get(edit.name)
+        if position is None:
+            return Staged(edit, UNREAD)
+        if position.group is None:
+            return Dropped(edit, f"there is no group {edit.name}")
+        if why := has_members(edit.name, members_of(position.group)):
+            return Refused(edit, why, STOP)
+        return Staged(edit, position)
+
+    def current(self, edit: DeleteGroup, seen: Described) -> Was:
+        position = seen.snapshot.group_positions.get(edit.name)
+        if position is None:
+            return UNREAD
+        return position if position.group is not None else None
+
+    def obstacle(self, edit: DeleteGroup, now: GroupPosition | None) -> str:
+        return "" if now is None or now.group is None else has_members(edit.name, members_of(now.group))
+
+    def moved(self, _edit: DeleteGroup, was: GroupPosition | None, now: GroupPosition | None) -> bool:
+        if was is None or now is None:
+            return was is not now
+        return {place: what_counts(each) for place, each in was.committed.items()} != {
+            place: what_counts(each) for place, each in now.committed.items()
+        }
+
+    def before(self, _edit: DeleteGroup, there: GroupPosition | None, _inheritance: Inheritance) -> EffectiveValue:
+        if there is None:
+            return NOTHING
+        count = len(there.committed)
+        return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
+
+    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
+        return f"delete, with {old}"
+
+    def effects(self, edit: DeleteGroup, draft: Draft) -> tuple[str, ...]:
+        position = draft.snapshot.group_positions.get(edit.name)
+        if position is None or not position.committed:
+            return ()
+        topics = dict.fromkeys(topic for topic, _ in position.committed)
+        named = ", ".join(list(topics)[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
+        count = len(position.committed)
+        return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
+
+    def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
+        if was is None or was.group is None:
+            return Reversal((), None, "nothing was there")
+        # Only a join makes a group without offsets: no request creates one.
+        if not was.committed:
+            return Reversal((), None, "the group had no offsets: its first member makes it again")
+        share = was.group.type == SHARE
+        back = tuple(
+            committed_again(edit.name, topic, number, each, share=share)
+            for (topic, number), each in was.committed.items()
+        )
+        return Reversal(back, GroupOffset(None), "records in flight are not restored" if share else "")
+
+
+KINDS = (_DeleteGroupKind(),)

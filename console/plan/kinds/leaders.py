@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
@@ -28,7 +28,7 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Election, ElectPreferred, ElectUnclean, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command, option
@@ -62,38 +62,6 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _judge_preferred(edit: ElectPreferred, draft: Draft) -> Verdict:
-    found = _partition(edit, draft)
-    if not isinstance(found, Partition):
-        return found
-    first = preferred(found)
-    if not needs_preferred(found):
-        return Dropped(edit, f"broker {first}, its preferred replica, leads already")
-    if why := why_not_preferred(found):
-        stays = "it stays without a leader" if found.leader < 0 else f"broker {found.leader} goes on leading"
-        return Dropped(edit, f"{stays}: broker {first}, its preferred replica, {why}")
-    return Staged(edit, found)
-
-
-def _judge_unclean(edit: ElectUnclean, draft: Draft) -> Verdict:
-    found = _partition(edit, draft)
-    if not isinstance(found, Partition):
-        return found
-    if found.leader >= 0:
-        return Refused(
-            edit,
-            f"broker {found.leader} leads it: an unclean election is for a partition without a leader",
-            f"For another leader write elect preferred topic {edit.topic} partition {edit.partition}.",
-        )
-    would = _would(edit, draft)
-    assert would is not None
-    if would.elected == NOBODY:
-        return Refused(
-            edit, "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
-        )
-    return Staged(edit, would)
-
-
 def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
     """Return the partition of an edit, or the verdict on an edit whose partition can't be elected for."""
     staged = draft.topic_edit(edit.topic)
@@ -122,14 +90,6 @@ def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: ElectPreferred, seen: Described) -> Was:
-    return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), "topics")
-
-
-def _current_unclean(edit: ElectUnclean, seen: Described) -> Was:
-    return seen.found(_would(edit, seen), "topics")
-
-
 def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
     """Return what an unclean election would do now; None without the partition."""
     place = edit.topic, edit.partition
@@ -151,66 +111,6 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     return ends
 
 
-def _moved(_edit: ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
-    """Return whether another replica is the preferred one; the current leader does not matter."""
-    if was is None or now is None:
-        return was is not now
-    return preferred(was) != preferred(now)
-
-
-def _is_led(_edit: ElectPreferred, now: Partition | None) -> bool:
-    return now is not None and not needs_preferred(now)
-
-
-def _has_leader(_edit: ElectUnclean, now: UncleanElection | None) -> bool:
-    return now is not None and now.leader >= 0
-
-
-def _settled(_edit: ElectPreferred, was: Was, now: Was, _changed: bool) -> Status | None:
-    if not isinstance(was, Partition) or not isinstance(now, Partition):
-        return None
-    if not needs_preferred(now):
-        return Status.APPLIED
-    # Of a later epoch: it may have been elected, and have lost the lead since.
-    return Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
-
-
-def _settled_unclean(_edit: ElectUnclean, was: Was, now: Was, _changed: bool) -> Status | None:
-    if not isinstance(was, UncleanElection) or not isinstance(now, UncleanElection):
-        return None
-    if now.leader < 0:
-        return Status.NOT_APPLIED
-    return Status.APPLIED if now.leader == was.elected else Status.UNKNOWN
-
-
-def _before(_edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None or there.leader < 0 else EffectiveValue(there.leader)
-
-
-def _after(_edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(preferred(there))
-
-
-def _before_unclean(_edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
-    if there is None:
-        return NOTHING
-    if there.leader >= 0:
-        return EffectiveValue(there.leader)
-    return EffectiveValue(f"no leader, broker {there.elected} would be elected: {_loss(there)}")
-
-
-def _after_unclean(_edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None or there.elected == NOBODY else EffectiveValue(there.elected)
-
-
-def _reverse(_edit: ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), was, _NO_WAY_BACK)
-
-
-def _reverse_unclean(_edit: ElectUnclean, was: UncleanElection | None, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), was, "the records that the new leader does not have are gone")
-
-
 # -- what it means -----------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
@@ -218,12 +118,6 @@ _MOST_BROKERS = 12
 
 
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
-
-
-def _effects(edit: ElectPreferred, seen: Draft) -> tuple[str, ...]:
-    """Return the leaders by broker before and after all elections of the plan, for the first of them; else nothing."""
-    first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
-    return (line, _NO_WAY_BACK) if first == edit else ()
 
 
 def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
@@ -240,29 +134,6 @@ def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
     shown = [f"{each}: {before[each]:,} → {before[each] + delta[each]:,}" for each in changed[:_MOST_BROKERS]]
     more = f" and {len(changed) - _MOST_BROKERS} brokers more" if len(changed) > _MOST_BROKERS else ""
     return (elections[0] if elections else None), f"leaders by broker: {', '.join(shown) or 'as before'}{more}"
-
-
-def _effects_unclean(edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
-    """Return which broker will lead, what each replica holds, and which brokers would bring back all records."""
-    place = edit.topic, edit.partition
-    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
-    would = _would(edit, seen)
-    if partition is None or would is None or would.elected == NOBODY:
-        return ()
-    logs = seen.snapshot.replica_logs.get(place) or ReplicaLogs()
-    order = commas(partition.replicas)
-    lines = [f"broker {would.elected} leads then: of the replicas {order} the first that is alive"]
-    lines += [_replica(each, partition, logs) for each in partition.replicas]
-    if logs.eligible or logs.last_known:
-        lines.append(
-            f"eligible leader replicas: {commas(logs.eligible or ()) or 'none'}; "
-            f"last known: {commas(logs.last_known or ()) or 'none'}"
-        )
-    back = partition.isr or logs.eligible or ()
-    if back and not would.clean:
-        brokers = " or ".join(map(str, back))
-        lines.append(f"no committed record is lost if broker {brokers} comes back instead: it leads at once")
-    return tuple(lines)
 
 
 def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
@@ -299,52 +170,6 @@ def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
     silent = [each for each in may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends]
     unknown = f"; broker {' or '.join(map(str, silent))} may have more, and does not answer"
     yield _loss(would) + (unknown if would.most is None and silent else "")
-
-
-def _phrase(line: DiffLine, old: str, new: str) -> str:
-    now = "now it has no leader" if line.old.value is None else f"now {old} leads"
-    return f"elect broker {new}, its preferred replica; {now}"
-
-
-def _unclean_phrase(_line: DiffLine, _old: str, new: str) -> str:
-    return f"elect broker {new} though it is out of sync"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: Election, _hide: bool) -> Json:
-    return {"leader_of": edit.topic, "partition": edit.partition}
-
-
-def _partition_json(was: Partition) -> Json:
-    return {
-        "partition": was.number,
-        "leader": was.leader,
-        "epoch": was.leader_epoch,
-        "replicas": was.replicas,
-        "isr": was.isr,
-        "offline": was.offline,
-    }
-
-
-def _partition_of(data: Json) -> Partition:
-    replicas, isr, offline = (tuple(map(int, data[name])) for name in ("replicas", "isr", "offline"))
-    return Partition(int(data["partition"]), int(data["leader"]), replicas, isr, offline, int(data["epoch"]))
-
-
-def _unclean_of(data: Json) -> UncleanElection:
-    most = data["most"]
-    return UncleanElection(
-        int(data["leader"]),
-        tuple(map(int, data["replicas"])),
-        tuple(map(int, data["isr"])),
-        int(data["elected"]),
-        bool(data["clean"]),
-        int(data["first"]),
-        int(data["least"]),
-        None if most is None else int(most),
-    )
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -408,52 +233,150 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 ADMIN_CONFIG = "--admin.config"
 """kafka-leader-election's name for --command-config, which it has only since Kafka 4.2."""
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 ELECTIONS = Batch(steps=_steps, predict=_with_leaders, all_commands=_all_commands)
 
-KINDS = (
-    EditKind(
-        edit=ElectPreferred,
-        verb="elect",
-        form="leader_of",
-        json_verb="elect-preferred",
-        to_json=_json,
-        from_json=lambda data: ElectPreferred(data["leader_of"], int(data["partition"])),
-        state_json=_partition_json,
-        state_of=_partition_of,
-        judge=_judge_preferred,
-        current=_current,
-        moved=_moved,
-        wanted=_is_led,
-        settled=_settled,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        takes_away=lambda _edit: False,
-        reversal=_reverse,
-        batch=ELECTIONS,
-    ),
-    EditKind(
-        edit=ElectUnclean,
-        verb="elect",
-        form="leader_of",
-        json_verb="elect-unclean",
-        to_json=_json,
-        from_json=lambda data: ElectUnclean(data["leader_of"], int(data["partition"])),
-        state_json=asdict,
-        state_of=_unclean_of,
-        judge=_judge_unclean,
-        current=_current_unclean,
-        wanted=_has_leader,
-        settled=_settled_unclean,
-        before=_before_unclean,
-        after=_after_unclean,
-        phrase=_unclean_phrase,
-        effects=_effects_unclean,
-        risks=(RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),),
-        reversal=_reverse_unclean,
-        batch=ELECTIONS,
-    ),
-)
+
+class _ElectionKind(EditKind):
+    verb = "elect"
+    batch = ELECTIONS
+
+
+class _ElectPreferredKind(_ElectionKind):
+    edit = ElectPreferred
+    state = Partition
+
+    def judge(self, edit: ElectPreferred, draft: Draft) -> Verdict:
+        found = _partition(edit, draft)
+        if not isinstance(found, Partition):
+            return found
+        first = preferred(found)
+        if not needs_preferred(found):
+            return Dropped(edit, f"broker {first}, its preferred replica, leads already")
+        if why := why_not_preferred(found):
+            stays = "it stays without a leader" if found.leader < 0 else f"broker {found.leader} goes on leading"
+            return Dropped(edit, f"{stays}: broker {first}, its preferred replica, {why}")
+        return Staged(edit, found)
+
+    def current(self, edit: ElectPreferred, seen: Described) -> Was:
+        return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), "topics")
+
+    def moved(self, _edit: ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
+        """Return whether another replica is the preferred one; the current leader does not matter."""
+        if was is None or now is None:
+            return was is not now
+        return preferred(was) != preferred(now)
+
+    def wanted(self, _edit: ElectPreferred, now: Partition | None) -> bool:
+        return now is not None and not needs_preferred(now)
+
+    def settled(self, _edit: ElectPreferred, was: Was, now: Was, _changed: bool) -> Status | None:
+        if not isinstance(was, Partition) or not isinstance(now, Partition):
+            return None
+        if not needs_preferred(now):
+            return Status.APPLIED
+        # Of a later epoch: it may have been elected, and have lost the lead since.
+        return (
+            Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
+        )
+
+    def before(self, _edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None or there.leader < 0 else EffectiveValue(there.leader)
+
+    def after(self, _edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(preferred(there))
+
+    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+        now = "now it has no leader" if line.old.value is None else f"now {old} leads"
+        return f"elect broker {new}, its preferred replica; {now}"
+
+    def effects(self, edit: ElectPreferred, seen: Draft) -> tuple[str, ...]:
+        """Return the leaders by broker before and after all elections of the plan, for the first of them; else
+        nothing."""
+        first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
+        return (line, _NO_WAY_BACK) if first == edit else ()
+
+    def reversal(self, _edit: ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((), was, _NO_WAY_BACK)
+
+    def takes_away(self, _edit: ElectPreferred) -> bool:
+        return False
+
+
+class _ElectUncleanKind(_ElectionKind):
+    edit = ElectUnclean
+    state = UncleanElection
+    risks = (RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),)
+
+    def judge(self, edit: ElectUnclean, draft: Draft) -> Verdict:
+        found = _partition(edit, draft)
+        if not isinstance(found, Partition):
+            return found
+        if found.leader >= 0:
+            return Refused(
+                edit,
+                f"broker {found.leader} leads it: an unclean election is for a partition without a leader",
+                f"For another leader write elect preferred topic {edit.topic} partition {edit.partition}.",
+            )
+        would = _would(edit, draft)
+        assert would is not None
+        if would.elected == NOBODY:
+            return Refused(
+                edit, "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
+            )
+        return Staged(edit, would)
+
+    def current(self, edit: ElectUnclean, seen: Described) -> Was:
+        return seen.found(_would(edit, seen), "topics")
+
+    def wanted(self, _edit: ElectUnclean, now: UncleanElection | None) -> bool:
+        return now is not None and now.leader >= 0
+
+    def settled(self, _edit: ElectUnclean, was: Was, now: Was, _changed: bool) -> Status | None:
+        if not isinstance(was, UncleanElection) or not isinstance(now, UncleanElection):
+            return None
+        if now.leader < 0:
+            return Status.NOT_APPLIED
+        return Status.APPLIED if now.leader == was.elected else Status.UNKNOWN
+
+    def before(self, _edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
+        if there is None:
+            return NOTHING
+        if there.leader >= 0:
+            return EffectiveValue(there.leader)
+        return EffectiveValue(f"no leader, broker {there.elected} would be elected: {_loss(there)}")
+
+    def after(self, _edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None or there.elected == NOBODY else EffectiveValue(there.elected)
+
+    def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
+        return f"elect broker {new} though it is out of sync"
+
+    def effects(self, edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
+        """Return which broker will lead, what each replica holds, and which brokers would bring back all records."""
+        place = edit.topic, edit.partition
+        partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+        would = _would(edit, seen)
+        if partition is None or would is None or would.elected == NOBODY:
+            return ()
+        logs = seen.snapshot.replica_logs.get(place) or ReplicaLogs()
+        order = commas(partition.replicas)
+        lines = [f"broker {would.elected} leads then: of the replicas {order} the first that is alive"]
+        lines += [_replica(each, partition, logs) for each in partition.replicas]
+        if logs.eligible or logs.last_known:
+            lines.append(
+                f"eligible leader replicas: {commas(logs.eligible or ()) or 'none'}; "
+                f"last known: {commas(logs.last_known or ()) or 'none'}"
+            )
+        back = partition.isr or logs.eligible or ()
+        if back and not would.clean:
+            brokers = " or ".join(map(str, back))
+            lines.append(f"no committed record is lost if broker {brokers} comes back instead: it leads at once")
+        return tuple(lines)
+
+    def reversal(self, _edit: ElectUnclean, was: UncleanElection | None, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((), was, "the records that the new leader does not have are gone")
+
+
+KINDS = (_ElectPreferredKind(), _ElectUncleanKind())

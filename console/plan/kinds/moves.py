@@ -17,7 +17,7 @@ from console.model.numbers import commas, json_text
 from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -45,27 +45,6 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge(edit: CancelMove, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    refused = _refused(edit, was, draft, "cancelling")
-    if refused is not None:
-        return refused
-    if isinstance(was, Reassignment) and not is_move(was):
-        return Dropped(edit, "it does not move")
-    if (
-        isinstance(was, Reassignment)
-        and is_unclean_to_cancel(was, draft.snapshot)
-        and _may_be_unclean(edit, draft) is False
-    ):
-        back = original(was)
-        return Refused(
-            edit,
-            f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
-            f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
-        )
-    return Staged(edit, was)
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
@@ -111,191 +90,6 @@ def _refused(edit: MoveEdit, was: Was, draft: Draft, doing: str) -> Refused | No
     if was is None:
         return Refused(edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number.")
     return None
-
-
-def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    refused = _refused(edit, was, draft, "moving")
-    if refused is not None:
-        return refused
-    if not isinstance(was, Reassignment):
-        return Staged(edit, was)
-    if is_move(was):
-        to = commas(destination(was))
-        return Refused(edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
-    if was.replicas == edit.replicas:
-        return Dropped(edit, "its replicas are there already")
-    alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
-    missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
-    # A move to a dead broker is accepted and never ends.
-    if draft.read("cluster") and missing:
-        if what := holds_nothing(draft.snapshot, missing[0]):
-            return Refused(edit, what, "Name a broker.")
-        return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
-    # A list that is one too short is a slip as easily as a wish, and brokers accept both.
-    if len(edit.replicas) != len(was.replicas) and not edit.resize:
-        reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
-        return Refused(edit, reason, "Add resize if that is meant.")
-    return Staged(edit, was)
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: MoveEdit, seen: Described) -> Was:
-    """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
-    if not seen.read("reassignments"):
-        return UNREAD
-    moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
-    found = moves.get((edit.topic, edit.partition))
-    if found is not None:
-        return found
-    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
-    if partition is None:
-        return seen.found(None, "topics")
-    # Of one type with a move, so that "it has moved since" compares the replicas of both.
-    return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
-
-
-def _wanted(_edit: CancelMove, now: Reassignment | None) -> bool | None:
-    """Return False while the partition moves, else None: that a move was cancelled or ended does not show."""
-    return False if now is not None and is_move(now) else None
-
-
-def _is_there(edit: MoveReplicas, now: Reassignment | None) -> bool | None:
-    return None if now is None else destination(now) == edit.replicas
-
-
-def _settled(_edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | None:
-    if not isinstance(was, Reassignment) or not isinstance(now, Reassignment):
-        return None
-    if is_move(now):
-        return Status.UNKNOWN if changed else Status.NOT_APPLIED
-    back, done = set(original(was)), set(destination(was))
-    if set(now.replicas) == back:
-        return Status.APPLIED
-    return Status.NOT_APPLIED if set(now.replicas) == done else Status.UNKNOWN
-
-
-def _before(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
-    if there is None:
-        return NOTHING
-    now = commas(original(there))
-    return EffectiveValue(f"{now} → {commas(destination(there))}" if is_move(there) else now)
-
-
-def _after(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(commas(original(there)))
-
-
-def _after_move(edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(commas(edit.replicas))
-
-
-def _move_back(edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
-    if was is None:
-        return Reversal((), was, "where its replicas were is unknown")
-    back = MoveReplicas(edit.topic, edit.partition, was.replicas, len(was.replicas) != len(edit.replicas))
-    return Reversal((back,), Reassignment(edit.topic, edit.partition, edit.replicas, (), ()))
-
-
-def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
-    """Return what is copied and dropped, and how much space is left on the brokers that copy."""
-    was = _current(edit, seen)
-    if not isinstance(was, Reassignment):
-        return ()
-    size = seen.once("replica sizes", lambda: replica_sizes(seen.snapshot)).get((edit.topic, edit.partition))
-    lines = []
-    for broker in (each for each in edit.replicas if each not in was.replicas):
-        free = sum(max(each.usable_bytes, 0) for each in seen.snapshot.log_dirs.get(broker, ()))
-        left = f"; {byte_count(free)} are free there" if free else ""
-        lines.append(f"broker {broker} copies {byte_count(size) if size is not None else 'an unknown size'}{left}")
-    dropped = [each for each in was.replicas if each not in edit.replicas]
-    if dropped:
-        lines.append(f"broker {commas(dropped)} drops its replica once the others are in sync")
-    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
-    if partition is not None and partition.observers:
-        lines.append(
-            f"broker {commas(partition.observers)} is an observer of it, and may become a replica like the others"
-        )
-    out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
-    if out and set(edit.replicas) != set(was.replicas):
-        alone = set(edit.replicas) == set(out)  # then it waits in every release
-        when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
-        lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
-    if edit.replicas[0] != was.replicas[0]:
-        lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
-    return tuple(lines)
-
-
-def _move_phrase(_line: DiffLine, old: str, new: str) -> str:
-    return f"move from {old} to {new}"
-
-
-def _reverse(edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
-    to = "ID,ID,…" if was is None else commas(destination(was))
-    resize = " resize" if was is not None and len(destination(was)) != len(original(was)) else ""
-    again = f"move topic {edit.topic} partition {edit.partition} to {to}{resize}"
-    return Reversal((), was, f"{again} starts the move again, and copies everything again")
-
-
-def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:
-    move = _current(edit, seen)
-    if not isinstance(move, Reassignment) or not is_move(move):
-        return ()
-    logs = seen.snapshot.replica_logs.get((edit.topic, edit.partition))
-    sizes = logs.sizes if logs is not None else {}
-    whole = max((sizes[each] for each in original(move) if each in sizes), default=None)
-    lines = []
-    for broker in move.adding:
-        copied = sizes.get(broker)
-        if copied is None:
-            lines.append(f"what broker {broker} copied is dropped; how much is unknown")
-        else:
-            of = f" of {byte_count(whole)}" if whole is not None else ""
-            lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
-    back = original(move)
-    # Brokers keep the order of the list in which they moved it, so that another may be first than before.
-    lines.append(f"it stays on {commas(back)}, with {back[0]} as the preferred leader")
-    lines.append("brokers don't know who started the move: another tool or operator may need it")
-    return tuple(lines)
-
-
-def _phrase(_line: DiffLine, old: str, new: str) -> str:
-    return f"cancel the move {old}; it stays on {new}"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: CancelMove, _hide: bool) -> Json:
-    return {"move_of": edit.topic, "partition": edit.partition}
-
-
-def _move_json(edit: MoveReplicas, _hide: bool) -> Json:
-    resize = {"resize": True} if edit.resize else {}
-    return {"move_of": edit.topic, "partition": edit.partition, "value": {"replicas": edit.replicas, **resize}}
-
-
-def _move_of(data: Json) -> MoveReplicas:
-    value = data["value"]
-    replicas = tuple(map(int, value["replicas"]))
-    return MoveReplicas(data["move_of"], int(data["partition"]), replicas, bool(value.get("resize")))
-
-
-def _state_json(was: Reassignment) -> Json:
-    return {
-        "topic": was.topic,
-        "partition": was.partition,
-        "replicas": was.replicas,
-        "adding": was.adding,
-        "removing": was.removing,
-    }
-
-
-def _state_of(data: Json) -> Reassignment:
-    replicas, adding, removing = (tuple(map(int, data[name])) for name in ("replicas", "adding", "removing"))
-    return Reassignment(data["topic"], int(data["partition"]), replicas, adding, removing)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -397,7 +191,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield Command(words, json_text(wanted) + "\n")
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 CANCELLATIONS = Batch(steps=_steps, predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(
@@ -408,45 +202,180 @@ MOVES = Batch(
     why="once the configs are set: a throttle may be one of them",
 )
 
-KINDS = (
-    EditKind(
-        edit=MoveReplicas,
-        verb="move",
-        form="move_of",
-        to_json=_move_json,
-        from_json=_move_of,
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge_move,
-        current=_current,
-        wanted=_is_there,
-        before=_before,
-        after=_after_move,
-        phrase=_move_phrase,
-        effects=_move_effects,
-        takes_away=lambda _edit: False,
-        reversal=_move_back,
-        batch=MOVES,
-    ),
-    EditKind(
-        edit=CancelMove,
-        verb="cancel",
-        form="move_of",
-        json_verb="cancel-move",
-        to_json=_json,
-        from_json=lambda data: CancelMove(data["move_of"], int(data["partition"])),
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge,
-        current=_current,
-        wanted=_wanted,
-        settled=_settled,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),),
-        reversal=_reverse,
-        batch=CANCELLATIONS,
-    ),
-)
+
+class _MoveKind(EditKind):
+    state = Reassignment
+
+    def current(self, edit: MoveEdit, seen: Described) -> Was:
+        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
+        if not seen.read("reassignments"):
+            return UNREAD
+        moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
+        found = moves.get((edit.topic, edit.partition))
+        if found is not None:
+            return found
+        partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+        if partition is None:
+            return seen.found(None, "topics")
+        # Of one type with a move, so that "it has moved since" compares the replicas of both.
+        return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
+
+    def before(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+        if there is None:
+            return NOTHING
+        now = commas(original(there))
+        return EffectiveValue(f"{now} → {commas(destination(there))}" if is_move(there) else now)
+
+
+class _MoveReplicasKind(_MoveKind):
+    edit = MoveReplicas
+    verb = "move"
+    batch = MOVES
+
+    def judge(self, edit: MoveReplicas, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        refused = _refused(edit, was, draft, "moving")
+        if refused is not None:
+            return refused
+        if not isinstance(was, Reassignment):
+            return Staged(edit, was)
+        if is_move(was):
+            to = commas(destination(was))
+            return Refused(edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
+        if was.replicas == edit.replicas:
+            return Dropped(edit, "its replicas are there already")
+        alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
+        missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
+        # A move to a dead broker is accepted and never ends.
+        if draft.read("cluster") and missing:
+            if what := holds_nothing(draft.snapshot, missing[0]):
+                return Refused(edit, what, "Name a broker.")
+            return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
+        # A list that is one too short is a slip as easily as a wish, and brokers accept both.
+        if len(edit.replicas) != len(was.replicas) and not edit.resize:
+            reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
+            return Refused(edit, reason, "Add resize if that is meant.")
+        return Staged(edit, was)
+
+    def wanted(self, edit: MoveReplicas, now: Reassignment | None) -> bool | None:
+        return None if now is None else destination(now) == edit.replicas
+
+    def after(self, edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(commas(edit.replicas))
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"move from {old} to {new}"
+
+    def effects(self, edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
+        """Return what is copied and dropped, and how much space is left on the brokers that copy."""
+        was = self.current(edit, seen)
+        if not isinstance(was, Reassignment):
+            return ()
+        size = seen.once("replica sizes", lambda: replica_sizes(seen.snapshot)).get((edit.topic, edit.partition))
+        lines = []
+        for broker in (each for each in edit.replicas if each not in was.replicas):
+            free = sum(max(each.usable_bytes, 0) for each in seen.snapshot.log_dirs.get(broker, ()))
+            left = f"; {byte_count(free)} are free there" if free else ""
+            lines.append(f"broker {broker} copies {byte_count(size) if size is not None else 'an unknown size'}{left}")
+        dropped = [each for each in was.replicas if each not in edit.replicas]
+        if dropped:
+            lines.append(f"broker {commas(dropped)} drops its replica once the others are in sync")
+        partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+        if partition is not None and partition.observers:
+            lines.append(
+                f"broker {commas(partition.observers)} is an observer of it, and may become a replica like the others"
+            )
+        out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
+        if out and set(edit.replicas) != set(was.replicas):
+            alone = set(edit.replicas) == set(out)  # then it waits in every release
+            when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
+            lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
+        if edit.replicas[0] != was.replicas[0]:
+            lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
+        return tuple(lines)
+
+    def reversal(self, edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+        if was is None:
+            return Reversal((), was, "where its replicas were is unknown")
+        back = MoveReplicas(edit.topic, edit.partition, was.replicas, len(was.replicas) != len(edit.replicas))
+        return Reversal((back,), Reassignment(edit.topic, edit.partition, edit.replicas, (), ()))
+
+    def takes_away(self, _edit: MoveReplicas) -> bool:
+        return False
+
+
+class _CancelMoveKind(_MoveKind):
+    edit = CancelMove
+    verb = "cancel"
+    batch = CANCELLATIONS
+    risks = (RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),)
+
+    def judge(self, edit: CancelMove, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        refused = _refused(edit, was, draft, "cancelling")
+        if refused is not None:
+            return refused
+        if isinstance(was, Reassignment) and not is_move(was):
+            return Dropped(edit, "it does not move")
+        if (
+            isinstance(was, Reassignment)
+            and is_unclean_to_cancel(was, draft.snapshot)
+            and _may_be_unclean(edit, draft) is False
+        ):
+            back = original(was)
+            return Refused(
+                edit,
+                f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
+                f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
+            )
+        return Staged(edit, was)
+
+    def wanted(self, _edit: CancelMove, now: Reassignment | None) -> bool | None:
+        """Return False while the partition moves, else None: that a move was cancelled or ended does not show."""
+        return False if now is not None and is_move(now) else None
+
+    def settled(self, _edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | None:
+        if not isinstance(was, Reassignment) or not isinstance(now, Reassignment):
+            return None
+        if is_move(now):
+            return Status.UNKNOWN if changed else Status.NOT_APPLIED
+        back, done = set(original(was)), set(destination(was))
+        if set(now.replicas) == back:
+            return Status.APPLIED
+        return Status.NOT_APPLIED if set(now.replicas) == done else Status.UNKNOWN
+
+    def after(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(commas(original(there)))
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"cancel the move {old}; it stays on {new}"
+
+    def effects(self, edit: CancelMove, seen: Described) -> tuple[str, ...]:
+        move = self.current(edit, seen)
+        if not isinstance(move, Reassignment) or not is_move(move):
+            return ()
+        logs = seen.snapshot.replica_logs.get((edit.topic, edit.partition))
+        sizes = logs.sizes if logs is not None else {}
+        whole = max((sizes[each] for each in original(move) if each in sizes), default=None)
+        lines = []
+        for broker in move.adding:
+            copied = sizes.get(broker)
+            if copied is None:
+                lines.append(f"what broker {broker} copied is dropped; how much is unknown")
+            else:
+                of = f" of {byte_count(whole)}" if whole is not None else ""
+                lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
+        back = original(move)
+        # Brokers keep the order of the list in which they moved it, so that another may be first than before.
+        lines.append(f"it stays on {commas(back)}, with {back[0]} as the preferred leader")
+        lines.append("brokers don't know who started the move: another tool or operator may need it")
+        return tuple(lines)
+
+    def reversal(self, edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+        to = "ID,ID,…" if was is None else commas(destination(was))
+        resize = " resize" if was is not None and len(destination(was)) != len(original(was)) else ""
+        again = f"move topic {edit.topic} partition {edit.partition} to {to}{resize}"
+        return Reversal((), was, f"{again} starts the move again, and copies everything again")
+
+
+KINDS = (_MoveReplicasKind(), _CancelMoveKind())

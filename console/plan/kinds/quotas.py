@@ -32,7 +32,7 @@ from console.model.quota import (
 )
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_number, quota
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
@@ -44,27 +44,6 @@ from console.plan.values import quota_problem, unknown_quota_key
 Q = TypeVar("Q", SetQuota, UnsetQuota)
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge_set(edit: SetQuota, draft: Draft) -> Verdict:
-    refused = _entity_refusal(edit)
-    if refused is not None:
-        return refused
-    edit = _ordered(edit)
-    refused = _value_refusal(edit)
-    if refused is not None:
-        return refused
-    was = _current(edit, draft)
-    return Dropped(edit, f"{edit.key} is already {edit.value:.15g}") if was == edit.value else Staged(edit, was)
-
-
-def _judge_unset(edit: UnsetQuota, draft: Draft) -> Verdict:
-    refused = _entity_refusal(edit)
-    if refused is not None:
-        return refused
-    edit = _ordered(edit)
-    was = _current(edit, draft)
-    return Dropped(edit, f"{edit.key} is not set") if was is None else Staged(edit, was)
 
 
 def _ordered(edit: Q) -> Q:
@@ -182,30 +161,6 @@ def _level(user: int, client: int) -> int:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: QuotaEdit, seen: Described) -> Was:
-    return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), "quotas")
-
-
-def _is_set(edit: SetQuota, now: float | None) -> bool:
-    return now == edit.value
-
-
-def _before(_edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(there)
-
-
-def _after_set(edit: SetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.value)
-
-
-def _reverse_set(edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((_back(edit, was),), edit.value)
-
-
-def _reverse_unset(edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((_back(edit, was),), None)
-
-
 def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
     return UnsetQuota(edit.entity, edit.key) if was is None else SetQuota(edit.entity, edit.key, was)
 
@@ -214,18 +169,6 @@ def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
 
 MOST = 100_000
 """Quota entities that are counted; with more the counts are "at least"."""
-
-
-def _effects_of_set(edit: SetQuota, seen: Described) -> tuple[str, ...]:
-    lines = []
-    brokers = len(seen.snapshot.cluster.brokers)
-    if brokers > 1 and edit.key.endswith("byte_rate"):
-        lines.append(f"on each of {brokers} brokers: up to {quota(edit.key, edit.value * brokers)} in all")
-    return (*lines, *_not_moving(edit, seen))
-
-
-def _effects_of_unset(edit: UnsetQuota, seen: Described) -> tuple[str, ...]:
-    return (*_not_moving(edit, seen), _falls_to(edit.entity, edit.key, seen.snapshot))
 
 
 def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
@@ -311,17 +254,6 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
     return not isinstance(was, float | int) or edit.value < was
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _set_json(edit: SetQuota, _hide: bool) -> Json:
-    return {"quota": edit.entity.as_dict(), "key": edit.key, "value": edit.value}
-
-
-def _unset_json(edit: UnsetQuota, _hide: bool) -> Json:
-    return {"quota": edit.entity.as_dict(), "key": edit.key}
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -381,44 +313,72 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     yield alter_configs(words, *options)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=SetQuota,
-        verb="set",
-        form="quota",
-        to_json=_set_json,
-        from_json=lambda data: SetQuota(QuotaEntity.of(data["quota"]), data["key"], float(data["value"])),
-        state_json=lambda was: was,
-        state_of=float,
-        judge=_judge_set,
-        current=_current,
-        wanted=_is_set,
-        before=_before,
-        after=_after_set,
-        reversal=_reverse_set,
-        batch=QUOTAS,
-        effects=_effects_of_set,
-        risks=(RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero)),
-    ),
-    EditKind(
-        edit=UnsetQuota,
-        verb="unset",
-        form="quota",
-        to_json=_unset_json,
-        from_json=lambda data: UnsetQuota(QuotaEntity.of(data["quota"]), data["key"]),
-        state_json=lambda was: was,
-        state_of=float,
-        judge=_judge_unset,
-        current=_current,
-        wanted=is_absent,
-        before=_before,
-        after=leaves_nothing,
-        reversal=_reverse_unset,
-        batch=QUOTAS,
-        effects=_effects_of_unset,
-    ),
-)
+
+class _QuotaKind(EditKind):
+    state = float
+    batch = QUOTAS
+
+    def current(self, edit: QuotaEdit, seen: Described) -> Was:
+        return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), "quotas")
+
+    def before(self, _edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(there)
+
+
+class _SetQuotaKind(_QuotaKind):
+    edit = SetQuota
+    verb = "set"
+    risks = (RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero))
+
+    def judge(self, edit: SetQuota, draft: Draft) -> Verdict:
+        refused = _entity_refusal(edit)
+        if refused is not None:
+            return refused
+        edit = _ordered(edit)
+        refused = _value_refusal(edit)
+        if refused is not None:
+            return refused
+        was = self.current(edit, draft)
+        return Dropped(edit, f"{edit.key} is already {edit.value:.15g}") if was == edit.value else Staged(edit, was)
+
+    def wanted(self, edit: SetQuota, now: float | None) -> bool:
+        return now == edit.value
+
+    def after(self, edit: SetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.value)
+
+    def effects(self, edit: SetQuota, seen: Described) -> tuple[str, ...]:
+        lines = []
+        brokers = len(seen.snapshot.cluster.brokers)
+        if brokers > 1 and edit.key.endswith("byte_rate"):
+            lines.append(f"on each of {brokers} brokers: up to {quota(edit.key, edit.value * brokers)} in all")
+        return (*lines, *_not_moving(edit, seen))
+
+    def reversal(self, edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+        return Reversal((_back(edit, was),), edit.value)
+
+
+class _UnsetQuotaKind(Removal, _QuotaKind):
+    edit = UnsetQuota
+    verb = "unset"
+
+    def judge(self, edit: UnsetQuota, draft: Draft) -> Verdict:
+        refused = _entity_refusal(edit)
+        if refused is not None:
+            return refused
+        edit = _ordered(edit)
+        was = self.current(edit, draft)
+        return Dropped(edit, f"{edit.key} is not set") if was is None else Staged(edit, was)
+
+    def effects(self, edit: UnsetQuota, seen: Described) -> tuple[str, ...]:
+        return (*_not_moving(edit, seen), _falls_to(edit.entity, edit.key, seen.snapshot))
+
+    def reversal(self, edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+        return Reversal((_back(edit, was),), None)
+
+
+KINDS = (_SetQuotaKind(), _UnsetQuotaKind())

@@ -14,7 +14,7 @@ from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
-from console.plan.edit_kind import Batch, EditKind, Json, no_way_back
+from console.plan.edit_kind import Batch, EditKind
 from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -31,49 +31,6 @@ NAMED = 3
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _judge(edit: TrimLog, draft: Draft) -> Verdict:
-    name, where = edit.topic, f"{edit.topic}/{edit.partition}"
-    staged = draft.topic_edit(name)
-    if isinstance(staged, CreateTopic):
-        return Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
-    if isinstance(staged, DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
-    topic = draft.snapshot.topics.get(name)
-    if topic is None and draft.read("topics"):
-        return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-    if topic is not None and partition_in(topic, edit.partition) is None:
-        return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
-    if is_kafkas_own(name) or (topic is not None and topic.internal):
-        return Refused(
-            edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
-        )
-    resource = topic_resource(name)
-    policy = draft.entry(resource, POLICY)
-    # A policy that the same plan changes is judged by the broker: configs are sent before records are deleted.
-    value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
-    if policy is not None and value is not None and not _by_request(value, policy.documentation):
-        owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
-        advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
-        return Refused(
-            edit,
-            f"cleanup.policy of {name} is {value or 'empty'}: "
-            "brokers delete records by request only where it has delete in it",
-            advice if owner is None else f"Leave them: they belong to {owner.owner}.",
-        )
-    log = draft.snapshot.log_ranges.get((name, edit.partition))
-    if log is None:
-        return Staged(edit, UNREAD)
-    if edit.before > log.end or edit.before < 0:
-        return Refused(
-            edit,
-            f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
-            "Give an offset within it, a time, or latest.",
-        )
-    if edit.before <= log.start:
-        return Dropped(edit, f"{where} begins at offset {log.start:,} already")
-    return Staged(edit, log)
-
-
 def _by_request(policy: str, documentation: str | None) -> bool:
     """Return whether brokers delete records by request with this cleanup.policy. With an empty one they do since 4.2,
     which the key's documentation then says; where that was not read, the brokers decide.
@@ -81,45 +38,6 @@ def _by_request(policy: str, documentation: str | None) -> bool:
     if items := set(items_of(policy)) - {""}:
         return "delete" in items
     return documentation is None or EMPTY_KEEPS in documentation
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: TrimLog, seen: Described) -> Was:
-    """Return where the log begins and ends; UNREAD where its leader did not answer."""
-    return seen.snapshot.log_ranges.get((edit.topic, edit.partition), UNREAD)
-
-
-def _moved(edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-    """Return whether the records are gone already, or the log no longer reaches the offset. A start that retention
-    moved below the offset does not count, nor an end that producers moved.
-    """
-    return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
-
-
-def _wanted(edit: TrimLog, now: LogRange | None) -> bool:
-    return now is not None and now.start >= edit.before
-
-
-def _before(_edit: TrimLog, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
-    """Return the offset of the first record."""
-    return EffectiveValue(None if there is None else there.start, known=there is not None)
-
-
-def _after(edit: TrimLog, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.before)
-
-
-def _phrase(_line: DiffLine, old: str, new: str) -> str:
-    return f"delete the records before offset {new} (they begin at {old})"
-
-
-def _effects(edit: TrimLog, seen: Described) -> tuple[str, ...]:
-    log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))
-    if log is None or log.start >= edit.before:
-        return ()
-    return (f"offsets {log.start:,} to {edit.before - 1:,} go, {edit.before - log.start:,} of {log.end - log.start:,}",)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -168,17 +86,6 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
     return RiskNeeds(readers_of=frozenset({edit.topic}))
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: TrimLog, _hide: bool) -> Json:
-    return {"records_of": edit.topic, "number": edit.partition, "value": edit.before}
-
-
-def _edit_of(data: Json) -> TrimLog:
-    return TrimLog(data["records_of"], int(data["number"]), int(data["value"]))
-
-
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
@@ -215,29 +122,92 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
     )
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 TRIMS = Batch(steps=_steps, predict=_predict, all_commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=TrimLog,
-        verb="delete",
-        form="records_of",
-        to_json=_json,
-        from_json=_edit_of,
-        state_json=lambda was: {"start": was.start, "end": was.end},
-        state_of=lambda data: LogRange(int(data["start"]), int(data["end"])),
-        judge=_judge,
-        current=_current,
-        moved=_moved,
-        wanted=_wanted,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),),
-        reversal=no_way_back("deleted records don't come back", UNREAD),
-        batch=TRIMS,
-    ),
-)
+
+class _TrimLogKind(EditKind):
+    edit = TrimLog
+    verb = "delete"
+    state = LogRange
+    batch = TRIMS
+    risks = (RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),)
+    no_way_back = "deleted records don't come back"
+    left = UNREAD
+
+    def judge(self, edit: TrimLog, draft: Draft) -> Verdict:
+        name, where = edit.topic, f"{edit.topic}/{edit.partition}"
+        staged = draft.topic_edit(name)
+        if isinstance(staged, CreateTopic):
+            return Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
+        if isinstance(staged, DeleteTopic):
+            return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+        topic = draft.snapshot.topics.get(name)
+        if topic is None and draft.read("topics"):
+            return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+        if topic is not None and partition_in(topic, edit.partition) is None:
+            return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
+        if is_kafkas_own(name) or (topic is not None and topic.internal):
+            return Refused(
+                edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
+            )
+        resource = topic_resource(name)
+        policy = draft.entry(resource, POLICY)
+        # A policy that the same plan changes is judged by the broker: configs are sent before records are deleted.
+        value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
+        if policy is not None and value is not None and not _by_request(value, policy.documentation):
+            owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
+            advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
+            return Refused(
+                edit,
+                f"cleanup.policy of {name} is {value or 'empty'}: "
+                "brokers delete records by request only where it has delete in it",
+                advice if owner is None else f"Leave them: they belong to {owner.owner}.",
+            )
+        log = draft.snapshot.log_ranges.get((name, edit.partition))
+        if log is None:
+            return Staged(edit, UNREAD)
+        if edit.before > log.end or edit.before < 0:
+            return Refused(
+                edit,
+                f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
+                "Give an offset within it, a time, or latest.",
+            )
+        if edit.before <= log.start:
+            return Dropped(edit, f"{where} begins at offset {log.start:,} already")
+        return Staged(edit, log)
+
+    def current(self, edit: TrimLog, seen: Described) -> Was:
+        """Return where the log begins and ends; UNREAD where its leader did not answer."""
+        return seen.snapshot.log_ranges.get((edit.topic, edit.partition), UNREAD)
+
+    def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
+        """Return whether the records are gone already, or the log no longer reaches the offset. A start that retention
+        moved below the offset does not count, nor an end that producers moved.
+        """
+        return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
+
+    def wanted(self, edit: TrimLog, now: LogRange | None) -> bool:
+        return now is not None and now.start >= edit.before
+
+    def before(self, _edit: TrimLog, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
+        """Return the offset of the first record."""
+        return EffectiveValue(None if there is None else there.start, known=there is not None)
+
+    def after(self, edit: TrimLog, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.before)
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"delete the records before offset {new} (they begin at {old})"
+
+    def effects(self, edit: TrimLog, seen: Described) -> tuple[str, ...]:
+        log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))
+        if log is None or log.start >= edit.before:
+            return ()
+        return (
+            f"offsets {log.start:,} to {edit.before - 1:,} go, {edit.before - log.start:,} of {log.end - log.start:,}",
+        )
+
+
+KINDS = (_TrimLogKind(),)

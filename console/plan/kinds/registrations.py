@@ -12,7 +12,7 @@ from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
+from console.plan.edit_kind import Batch, Removal, Reversal
 from console.plan.edits import RemoveRegistration
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
@@ -22,73 +22,6 @@ from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Stag
 
 NAMED = 3
 """Partitions that a warning names."""
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: RemoveRegistration, seen: Described) -> Was:
-    """Return the broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that are
-    down: there a broker without an address is returned, whether it is registered or not.
-    """
-    cluster = seen.snapshot.cluster
-    found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
-    if found is not None or not seen.read("cluster"):
-        return seen.found(found, "cluster")
-    # A stand-in, not None: None would say that the broker is not registered, and drop the edit.
-    return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
-
-
-def _moved(_edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
-    """Return whether the broker is no longer registered, or came back."""
-    return was is None or now is None or was.fenced != now.fenced
-
-
-def _wanted(_edit: RemoveRegistration, now: Broker | None) -> bool | None:
-    """Return whether the broker is gone; None where the cluster would not describe it either way."""
-    return True if now is None else None if now.port < 0 else False
-
-
-# -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge(edit: RemoveRegistration, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    if was is None:
-        what = controller_named(draft.snapshot, str(edit.broker_id))
-        return Dropped(edit, what or f"broker {edit.broker_id} is not registered")
-    if isinstance(was, Broker) and not was.fenced:
-        return Refused(
-            edit,
-            f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of the "
-            "cluster, and its partitions would lose their leader",
-            "Move its partitions away and stop it first.",
-        )
-    return Staged(edit, was)
-
-
-def _before(_edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue("down")
-
-
-def _phrase(_line: DiffLine, _old: str, _new: str) -> str:
-    return "unregister: the cluster forgets the broker"
-
-
-def _note(_edit: RemoveRegistration, there: Broker | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
-    shown = there is None or there.port >= 0
-    return "" if shown else "this Kafka does not describe brokers that are down: whether it is registered is unknown"
-
-
-def _effects(edit: RemoveRegistration, seen: Described) -> tuple[str, ...]:
-    quorum = seen.snapshot.quorum
-    if quorum is None or edit.broker_id not in {voter.id for voter in quorum.voters}:
-        return ()
-    return (f"node {edit.broker_id} stays a voter of the quorum: this concerns it as a broker only",)
-
-
-def _reversal(edit: RemoveRegistration, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before")
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -134,44 +67,73 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
             yield Command(("kafka-cluster", "unregister", "--id", str(line.edit.broker_id)), note=note)
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _json(edit: RemoveRegistration, _hide: bool) -> Json:
-    return {"registration": edit.broker_id}
-
-
-def _state_json(was: Broker) -> Json:
-    return {"host": was.host, "port": was.port, "rack": was.rack, "fenced": was.fenced}
-
-
-def _state_of(data: Json) -> Broker:
-    return Broker(-1, str(data["host"]), int(data["port"]), data["rack"], bool(data["fenced"]))
-
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 UNREGISTERING = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=RemoveRegistration,
-        verb="unregister",
-        form="registration",
-        json_verb="remove",
-        to_json=_json,
-        from_json=lambda data: RemoveRegistration(int(data["registration"])),
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge,
-        current=_current,
-        moved=_moved,
-        wanted=_wanted,
-        before=_before,
-        after=leaves_nothing,
-        note=_note,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),),
-        reversal=_reversal,
-        batch=UNREGISTERING,
-    ),
-)
+
+class _RemoveRegistrationKind(Removal):
+    edit = RemoveRegistration
+    verb = "unregister"
+    state = Broker
+    batch = UNREGISTERING
+    risks = (RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),)
+
+    def judge(self, edit: RemoveRegistration, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        if was is None:
+            what = controller_named(draft.snapshot, str(edit.broker_id))
+            return Dropped(edit, what or f"broker {edit.broker_id} is not registered")
+        if isinstance(was, Broker) and not was.fenced:
+            return Refused(
+                edit,
+                f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of "
+                "the cluster, and its partitions would lose their leader",
+                "Move its partitions away and stop it first.",
+            )
+        return Staged(edit, was)
+
+    def current(self, edit: RemoveRegistration, seen: Described) -> Was:
+        """Return the broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that
+        are down: there a broker without an address is returned, whether it is registered or not.
+        """
+        cluster = seen.snapshot.cluster
+        found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
+        if found is not None or not seen.read("cluster"):
+            return seen.found(found, "cluster")
+        # A stand-in, not None: None would say that the broker is not registered, and drop the edit.
+        return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
+
+    def moved(self, _edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
+        """Return whether the broker is no longer registered, or came back."""
+        return was is None or now is None or was.fenced != now.fenced
+
+    def wanted(self, _edit: RemoveRegistration, now: Broker | None) -> bool | None:
+        """Return whether the broker is gone; None where the cluster would not describe it either way."""
+        return True if now is None else None if now.port < 0 else False
+
+    def before(self, _edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue("down")
+
+    def note(
+        self, _edit: RemoveRegistration, there: Broker | None, _old: EffectiveValue, _inheritance: Inheritance
+    ) -> str:
+        shown = there is None or there.port >= 0
+        return (
+            "" if shown else "this Kafka does not describe brokers that are down: whether it is registered is unknown"
+        )
+
+    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
+        return "unregister: the cluster forgets the broker"
+
+    def effects(self, edit: RemoveRegistration, seen: Described) -> tuple[str, ...]:
+        quorum = seen.snapshot.quorum
+        if quorum is None or edit.broker_id not in {voter.id for voter in quorum.voters}:
+            return ()
+        return (f"node {edit.broker_id} stays a voter of the quorum: this concerns it as a broker only",)
+
+    def reversal(self, edit: RemoveRegistration, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((), UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before")
+
+
+KINDS = (_RemoveRegistrationKind(),)

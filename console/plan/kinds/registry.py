@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from console.plan.edit_kind import Batch, E, EditKind, Json
+from console.plan.edit_kind import Batch, EditKind
+from console.plan.edits import Edit
 from console.plan.kinds import (
     acls,
     configs,
@@ -25,7 +24,7 @@ from console.plan.kinds import (
     voters,
 )
 
-KINDS: tuple[EditKind[Any], ...] = (
+KINDS: tuple[EditKind, ...] = (
     *configs.KINDS,
     *quotas.KINDS,
     *acls.KINDS,
@@ -76,20 +75,10 @@ before configs, some of which they allow.
 """
 
 _BY_EDIT = {kind.edit: kind for kind in KINDS}
-_BY_FORM = {(kind.form, kind.op): kind for kind in KINDS}
-_FORMS = tuple(dict.fromkeys(kind.form for kind in KINDS))
+BY_OP = {str(kind.edit.__struct_config__.tag): kind for kind in KINDS}
+"""The kinds by ``op`` in the JSON form of their edits."""
 
 
-def kind_of(edit: E) -> EditKind[E]:
-    """Return the record of an edit's kind."""
-    return cast("EditKind[E]", _BY_EDIT[type(edit)])
-
-
-def kind_of_json(data: Json) -> EditKind[Any]:
-    """Return the record of the kind of an edit in its JSON form.
-
-    Raises:
-        KeyError: this release has no such kind.
-    """
-    form = next((form for form in _FORMS if form in data), "")
-    return _BY_FORM[form, data["op"]]
+def kind_of(edit: Edit) -> EditKind:
+    """Return an edit's kind."""
+    return _BY_EDIT[type(edit)]

@@ -14,7 +14,7 @@ from console.model.nodes import holds_nothing
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import DeleteTopic, MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -34,85 +34,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
                 yield each, replica
 
 
-def _current(edit: MoveReplicaDir, seen: Described) -> Was:
-    """Return the directory of the replica, None where the broker has no replica."""
-    snapshot = seen.snapshot
-    if not seen.read("log_dirs") or edit.broker not in snapshot.log_dirs:
-        return UNREAD
-    if any(each.part == "log_dirs" and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
-        return UNREAD
-    found = {replica.is_future: held.path for held, replica in _held(snapshot.log_dirs[edit.broker], edit)}
-    if False not in found:
-        return None
-    partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
-    return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
-
-
-def _moved(_edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
-    """Return whether the replica is in another directory than before, or on its way to another."""
-    return (was.destination if was is not None else None) != (now.destination if now is not None else None)
-
-
-def _wanted(edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
-    return None if now is None else now.destination == edit.path
-
-
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge(edit: MoveReplicaDir, draft: Draft) -> Verdict:
-    if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
-    was = _current(edit, draft)
-    place = f"{edit.topic}/{edit.partition}"
-    if was is UNREAD:
-        if what := holds_nothing(draft.snapshot, edit.broker):
-            return Refused(edit, what, "Name a broker.")
-        reason = f"the log directories of broker {edit.broker} are unknown"
-        return Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
-    if not isinstance(was, ReplicaDir):
-        partition = partition_in(draft.snapshot.topics.get(edit.topic), edit.partition)
-        remedy = f"It is on brokers {', '.join(map(str, partition.replicas))}." if partition is not None else ""
-        return Refused(edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name.")
-    dirs = draft.snapshot.log_dirs[edit.broker]
-    to = next((each for each in dirs if each.path == edit.path), None)
-    if to is None:
-        paths = ", ".join(each.path for each in dirs)
-        return Refused(edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}.")
-    if was.destination == edit.path:
-        return Dropped(edit, "it is copied there already" if was.future else "it is there already")
-    if to.failure is not None:
-        return Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
-    # Back to where it is only ends a copy, and needs no room.
-    if to.cordoned and was.path != edit.path:
-        return Refused(edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs.")
-    return Staged(edit, was)
-
-
-def _before(_edit: MoveReplicaDir, there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
-    if there is None:
-        return NOTHING
-    return EffectiveValue(f"{there.path} → {there.future}" if there.future else there.path)
-
-
-def _after(edit: MoveReplicaDir, _there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.path)
-
-
-def _phrase(_line: DiffLine, old: str, new: str) -> str:
-    return f"move from {old} to {new}"
-
-
-def _effects(edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
-    """Return what is copied, and how much space is left in the directory."""
-    was = _current(edit, seen)
-    if not isinstance(was, ReplicaDir):
-        return ()
-    if was.path == edit.path:
-        return (f"what is in {was.future} of it is dropped: it stays in {was.path}",)
-    size, to = _sizes(edit, seen.snapshot)
-    left = f"; {byte_count(to.usable_bytes)} are free there" if to is not None and to.usable_bytes >= 0 else ""
-    return (f"broker {edit.broker} copies {byte_count(size)}{left}; then it drops what is in {was.path}",)
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
@@ -120,14 +42,6 @@ def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None
     dirs = snapshot.log_dirs.get(edit.broker, ())
     size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
     return size, next((each for each in dirs if each.path == edit.path), None)
-
-
-def _reversal(edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: Mapping[str, str]) -> Reversal:
-    if was is None:
-        return Reversal((), was, "where it was is unknown")
-    back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)
-    loss = f"it was being copied into {was.future}, which is not taken up again" if was.future else ""
-    return Reversal((back,), replace(was, path=edit.path, future=""), loss)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -199,7 +113,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
 
 
-def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[Json]:
+def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:
     """Return the partitions of a reassignment as kafka-reassign-partitions reads them; a replica without a move stays
     in ``any`` directory.
 
@@ -217,24 +131,7 @@ def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) ->
     return list(partitions.values())
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _json(edit: MoveReplicaDir, _hide: bool) -> Json:
-    return {"replica_of": edit.topic, "partition": edit.partition, "broker": edit.broker, "value": edit.path}
-
-
-def _from_json(data: Json) -> MoveReplicaDir:
-    return MoveReplicaDir(data["replica_of"], int(data["partition"]), int(data["broker"]), str(data["value"]))
-
-
-def _state_json(was: ReplicaDir) -> Json:
-    return {"path": was.path, "future": was.future, "replicas": was.replicas}
-
-
-def _state_of(data: Json) -> ReplicaDir:
-    return ReplicaDir(str(data["path"]), str(data["future"]), tuple(map(int, data["replicas"])))
-
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 DIRECTORIES = Batch(
     steps=_steps,
@@ -244,27 +141,95 @@ DIRECTORIES = Batch(
     why="once the moves between brokers have begun",
 )
 
-KINDS = (
-    EditKind(
-        edit=MoveReplicaDir,
-        verb="move",
-        form="replica_of",
-        json_verb="move-dir",
-        to_json=_json,
-        from_json=_from_json,
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge,
-        current=_current,
-        moved=_moved,
-        wanted=_wanted,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(LOG_DIR_SPACE, _no_room),),
-        takes_away=lambda _edit: False,
-        reversal=_reversal,
-        batch=DIRECTORIES,
-    ),
-)
+
+class _MoveReplicaDirKind(EditKind):
+    edit = MoveReplicaDir
+    verb = "move"
+    state = ReplicaDir
+    batch = DIRECTORIES
+    risks = (RiskRule(LOG_DIR_SPACE, _no_room),)
+
+    def judge(self, edit: MoveReplicaDir, draft: Draft) -> Verdict:
+        if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
+            return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+        was = self.current(edit, draft)
+        place = f"{edit.topic}/{edit.partition}"
+        if was is UNREAD:
+            if what := holds_nothing(draft.snapshot, edit.broker):
+                return Refused(edit, what, "Name a broker.")
+            reason = f"the log directories of broker {edit.broker} are unknown"
+            return Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
+        if not isinstance(was, ReplicaDir):
+            partition = partition_in(draft.snapshot.topics.get(edit.topic), edit.partition)
+            remedy = f"It is on brokers {', '.join(map(str, partition.replicas))}." if partition is not None else ""
+            return Refused(edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name.")
+        dirs = draft.snapshot.log_dirs[edit.broker]
+        to = next((each for each in dirs if each.path == edit.path), None)
+        if to is None:
+            paths = ", ".join(each.path for each in dirs)
+            return Refused(edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}.")
+        if was.destination == edit.path:
+            return Dropped(edit, "it is copied there already" if was.future else "it is there already")
+        if to.failure is not None:
+            return Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
+        # Back to where it is only ends a copy, and needs no room.
+        if to.cordoned and was.path != edit.path:
+            return Refused(
+                edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."
+            )
+        return Staged(edit, was)
+
+    def current(self, edit: MoveReplicaDir, seen: Described) -> Was:
+        """Return the directory of the replica, None where the broker has no replica."""
+        snapshot = seen.snapshot
+        if not seen.read("log_dirs") or edit.broker not in snapshot.log_dirs:
+            return UNREAD
+        if any(each.part == "log_dirs" and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
+            return UNREAD
+        found = {replica.is_future: held.path for held, replica in _held(snapshot.log_dirs[edit.broker], edit)}
+        if False not in found:
+            return None
+        partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
+        return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
+
+    def moved(self, _edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
+        """Return whether the replica is in another directory than before, or on its way to another."""
+        return (was.destination if was is not None else None) != (now.destination if now is not None else None)
+
+    def wanted(self, edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
+        return None if now is None else now.destination == edit.path
+
+    def before(self, _edit: MoveReplicaDir, there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+        if there is None:
+            return NOTHING
+        return EffectiveValue(f"{there.path} → {there.future}" if there.future else there.path)
+
+    def after(self, edit: MoveReplicaDir, _there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.path)
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"move from {old} to {new}"
+
+    def effects(self, edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
+        """Return what is copied, and how much space is left in the directory."""
+        was = self.current(edit, seen)
+        if not isinstance(was, ReplicaDir):
+            return ()
+        if was.path == edit.path:
+            return (f"what is in {was.future} of it is dropped: it stays in {was.path}",)
+        size, to = _sizes(edit, seen.snapshot)
+        left = f"; {byte_count(to.usable_bytes)} are free there" if to is not None and to.usable_bytes >= 0 else ""
+        return (f"broker {edit.broker} copies {byte_count(size)}{left}; then it drops what is in {was.path}",)
+
+    def reversal(self, edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: Mapping[str, str]) -> Reversal:
+        if was is None:
+            return Reversal((), was, "where it was is unknown")
+        back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)
+        loss = f"it was being copied into {was.future}, which is not taken up again" if was.future else ""
+        return Reversal((back,), replace(was, path=edit.path, future=""), loss)
+
+    def takes_away(self, _edit: MoveReplicaDir) -> bool:
+        return False
+
+
+KINDS = (_MoveReplicaDirKind(),)

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterScram, ScramUser, Status, Target
 from console.model.cluster import ScramCredential
-from console.model.codes import ScramMechanism
 from console.model.inheritance import Inheritance
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -30,106 +28,8 @@ MAX_ITERATIONS = 16384
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _judge_set(edit: UpsertScram, draft: Draft) -> Verdict:
-    refused = _malformed(edit)
-    if refused is not None:
-        return refused
-    mechanism = edit.user.mechanism
-    if not mechanism.known:
-        return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
-    if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
-        return Refused(
-            edit,
-            f"{edit.iterations} iterations",
-            f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
-        )
-    if not edit.password.reveal():
-        return Refused(edit, "the password is empty", "Give a password.")
-    return Staged(edit, _current(edit, draft))
-
-
-def _judge_deleted(edit: DeleteScram, draft: Draft) -> Verdict:
-    refused = _malformed(edit)
-    if refused is not None:
-        return refused
-    was = _current(edit, draft)
-    if was is None:
-        return Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
-    return Staged(edit, was)
-
-
 def _malformed(edit: ScramEdit) -> Refused | None:
     return None if edit.user.user else Refused(edit, "the user has no name", "Name the user.")
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _current(edit: ScramEdit, seen: Described) -> Was:
-    if any(each.part == "scram" and each.entity == edit.user.user for each in seen.snapshot.failures):
-        return UNREAD
-    credentials = seen.snapshot.scram.get(edit.user.user, ())
-    there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
-    return seen.found(there, "scram")
-
-
-def _is_set(_edit: UpsertScram, now: ScramCredential | None) -> bool | None:
-    return False if now is None else None
-
-
-def _settled(edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
-    if not isinstance(now, ScramCredential):
-        return None
-    # The password itself can't be read: the same count of iterations as before shows nothing.
-    return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
-
-
-def _before(_edit: ScramEdit, there: ScramCredential | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(there.iterations, hidden=True)
-
-
-def _after_set(edit: UpsertScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.iterations, hidden=True)
-
-
-def _reverse_set(edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
-    if was is None:
-        return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
-    return Reversal((), UNREAD, "the former password is nowhere kept")
-
-
-def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:
-    return f"whether this is still the credential that change {change} set can't be seen: brokers return no password"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-_NOT_WRITTEN = Secret("")
-"""Stands for a password that was read back: no file holds it."""
-
-
-def _set_json(edit: UpsertScram, _hide: bool) -> Json:
-    return {**_user_json(edit.user), "iterations": edit.iterations, "secret": True}
-
-
-def _deleted_json(edit: DeleteScram, _hide: bool) -> Json:
-    return _user_json(edit.user)
-
-
-def _user_json(user: ScramUser) -> Json:
-    return {"scram": user.user, "mechanism": user.mechanism.json}
-
-
-def _user_of(data: Json) -> ScramUser:
-    return ScramUser(data["scram"], ScramMechanism.from_json(data["mechanism"]))
-
-
-def _credential_json(was: ScramCredential) -> Json:
-    return {"mechanism": was.mechanism.json, "iterations": was.iterations}
-
-
-def _credential_of(data: Json) -> ScramCredential:
-    return ScramCredential(ScramMechanism.from_json(data["mechanism"]), int(data["iterations"]))
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -202,7 +102,7 @@ def _edits_of(lines: Sequence[DiffLine]) -> Iterator[Any]:
     return (line.edit for line in lines)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 UPSERTS = Batch(steps=_steps, predict=_with_set, commands=_set_commands)
 DELETIONS = Batch(
@@ -215,40 +115,80 @@ DELETIONS = Batch(
     why="deleted once those that are set are there",
 )
 
-KINDS = (
-    EditKind(
-        edit=UpsertScram,
-        verb="set",
-        form="scram",
-        to_json=_set_json,
-        from_json=lambda data: UpsertScram(_user_of(data), int(data["iterations"]), _NOT_WRITTEN),
-        state_json=_credential_json,
-        state_of=_credential_of,
-        judge=_judge_set,
-        current=_current,
-        wanted=_is_set,
-        before=_before,
-        after=_after_set,
-        reversal=_reverse_set,
-        batch=UPSERTS,
-        holds_secret=lambda _edit: True,
-        settled=_settled,
-    ),
-    EditKind(
-        edit=DeleteScram,
-        verb="delete",
-        form="scram",
-        to_json=_deleted_json,
-        from_json=lambda data: DeleteScram(_user_of(data)),
-        state_json=_credential_json,
-        state_of=_credential_of,
-        judge=_judge_deleted,
-        current=_current,
-        wanted=is_absent,
-        before=_before,
-        after=leaves_nothing,
-        reversal=no_way_back("the password is nowhere kept"),
-        batch=DELETIONS,
-        doubt=_doubt,
-    ),
-)
+
+class _ScramKind(EditKind):
+    state = ScramCredential
+
+    def current(self, edit: ScramEdit, seen: Described) -> Was:
+        if any(each.part == "scram" and each.entity == edit.user.user for each in seen.snapshot.failures):
+            return UNREAD
+        credentials = seen.snapshot.scram.get(edit.user.user, ())
+        there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
+        return seen.found(there, "scram")
+
+    def before(self, _edit: ScramEdit, there: ScramCredential | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(there.iterations, hidden=True)
+
+
+class _UpsertScramKind(_ScramKind):
+    edit = UpsertScram
+    verb = "set"
+    batch = UPSERTS
+
+    def judge(self, edit: UpsertScram, draft: Draft) -> Verdict:
+        refused = _malformed(edit)
+        if refused is not None:
+            return refused
+        mechanism = edit.user.mechanism
+        if not mechanism.known:
+            return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
+        if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
+            return Refused(
+                edit,
+                f"{edit.iterations} iterations",
+                f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
+            )
+        if not edit.password.reveal():
+            return Refused(edit, "the password is empty", "Give a password.")
+        return Staged(edit, self.current(edit, draft))
+
+    def wanted(self, _edit: UpsertScram, now: ScramCredential | None) -> bool | None:
+        return False if now is None else None
+
+    def settled(self, edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
+        if not isinstance(now, ScramCredential):
+            return None
+        # The password itself can't be read: the same count of iterations as before shows nothing.
+        return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
+
+    def after(self, edit: UpsertScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.iterations, hidden=True)
+
+    def reversal(self, edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
+        if was is None:
+            return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
+        return Reversal((), UNREAD, "the former password is nowhere kept")
+
+
+class _DeleteScramKind(Removal, _ScramKind):
+    edit = DeleteScram
+    verb = "delete"
+    batch = DELETIONS
+    no_way_back = "the password is nowhere kept"
+
+    def judge(self, edit: DeleteScram, draft: Draft) -> Verdict:
+        refused = _malformed(edit)
+        if refused is not None:
+            return refused
+        was = self.current(edit, draft)
+        if was is None:
+            return Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
+        return Staged(edit, was)
+
+    def doubt(self, _edit: DeleteScram, change: int, _same_topic: bool) -> str:
+        return (
+            f"whether this is still the credential that change {change} set can't be seen: brokers return no password"
+        )
+
+
+KINDS = (_UpsertScramKind(), _DeleteScramKind())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +11,7 @@ from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, utc_time
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import AT_ONCE, Edit, Expire, MakeToken, Renew, TokenEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -22,107 +21,10 @@ from console.plan.staged import Described, Draft, Refused, Staged, Verdict, Was
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _judge_made(edit: MakeToken, draft: Draft) -> Verdict:
-    for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
-        type_, colon, name = principal.partition(":")
-        if not (type_ and colon and name):
-            return Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
-    if why := _why_unread(draft):
-        return Refused(edit, *why)
-    return Staged(edit, None)
-
-
-def _judge_known(edit: TokenEdit, draft: Draft) -> Verdict:
-    was = _current(edit, draft)
-    if was is None:
-        hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
-        return Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
-    if why := _why_unread(draft):
-        return Refused(edit, *why)
-    return Staged(edit, was)
-
-
 def _why_unread(draft: Draft) -> tuple[str, str] | None:
     """Return why brokers do nothing about tokens on this connection, with what to do."""
     failures = [each.failure for each in draft.snapshot.failures if each.part == "tokens" and not each.entity]
     return (failures[0].message or failures[0].name, failures[0].remedy) if failures else None
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _nothing_yet(_edit: MakeToken, _seen: Described) -> Was:
-    return None
-
-
-def _current(edit: TokenEdit, seen: Described) -> Was:
-    return seen.found(seen.snapshot.tokens.get(edit.id), "tokens")
-
-
-def _not_seen(_edit: Edit, _now: Was) -> bool | None:
-    return None
-
-
-def _is_expired(edit: Expire, now: DelegationToken | None) -> bool | None:
-    return now is None if edit.period_ms == AT_ONCE else None
-
-
-def _before(_edit: Edit, there: DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(f"expires {utc_time(there.expires)}")
-
-
-def _after_made(edit: MakeToken, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    life = "the brokers' lifetime" if edit.lifetime_ms < 0 else f"at most {duration_text(edit.lifetime_ms)}"
-    return EffectiveValue(f"{life}, renewed by {', '.join(edit.renewers)}" if edit.renewers else life)
-
-
-def _after_renewed(edit: Renew, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    if edit.period_ms <= 0:
-        return EffectiveValue("expires after the brokers' period")
-    return EffectiveValue(f"expires after {duration_text(edit.period_ms)}, or the brokers' period if that is shorter")
-
-
-def _after_expired(edit: Expire, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if edit.period_ms == AT_ONCE else EffectiveValue(f"expires after {duration_text(edit.period_ms)}")
-
-
-def _refused_logins(edit: Expire, _draft: Draft) -> tuple[str, ...]:
-    if edit.period_ms == AT_ONCE:
-        return ("clients that log in with it are refused from now on",)
-    # The controller removes what has ended now and then; until then brokers let clients in with it (measured).
-    late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
-    return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
-
-
-def _reverse_renewed(_edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _made_json(edit: MakeToken, _hide: bool) -> Json:
-    return {"token": edit.owner, "value": {"renewers": list(edit.renewers), "lifetime": edit.lifetime_ms}}
-
-
-def _made_of(data: Json) -> MakeToken:
-    value = data["value"]
-    return MakeToken(str(data["token"]), tuple(map(str, value["renewers"])), int(value["lifetime"]))
-
-
-def _known_json(edit: TokenEdit, _hide: bool) -> Json:
-    return {"token": edit.id, "value": edit.period_ms}
-
-
-def _token_json(was: DelegationToken) -> Json:
-    fields: Json = {name: getattr(was, name) for name in DelegationToken.__struct_fields__}
-    return {**fields, "renewers": list(was.renewers)}
-
-
-def _token_of(data: Json) -> DelegationToken:
-    id_, owner, requester = (str(data[name]) for name in ("id", "owner", "requester"))
-    issued, expires, last = (int(data[name]) for name in ("issued", "expires", "max_time"))
-    return DelegationToken(id_, owner, requester, issued, expires, last, tuple(map(str, data["renewers"])))
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -167,49 +69,107 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
             yield Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
 
 
+# -- the kinds ---------------------------------------------------------------------------------------------------------
+
 LIVING = Batch(steps=_steps, predict=_unchanged, commands=_commands)
 EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
 
-_MAKE = EditKind(
-    edit=MakeToken,
-    verb="create",
-    form="token",
-    to_json=_made_json,
-    from_json=_made_of,
-    state_json=_token_json,
-    state_of=_token_of,
-    judge=_judge_made,
-    current=_nothing_yet,
-    wanted=_not_seen,
-    before=_before,
-    after=_after_made,
-    reversal=no_way_back("which token was made is not written: token expire ID ends it"),
-    takes_away=lambda _edit: False,
-    batch=LIVING,
-)
-_RENEW = replace(
-    _MAKE,
-    edit=Renew,
-    verb="renew",
-    to_json=_known_json,
-    from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
-    judge=_judge_known,
-    current=_current,
-    after=_after_renewed,
-    reversal=_reverse_renewed,
-)
-_EXPIRE = replace(
-    _RENEW,
-    edit=Expire,
-    verb="expire",
-    from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
-    wanted=_is_expired,
-    after=_after_expired,
-    effects=_refused_logins,
-    reversal=no_way_back("a token that has expired is gone: token create makes another"),
-    takes_away=lambda _edit: True,
-    batch=EXPIRATIONS,
-)
 
-KINDS: tuple[EditKind[Any], ...] = (_MAKE, _RENEW, _EXPIRE)
-"""A renewal is as a creation, and an end as a renewal, but for what each names."""
+class _TokenKind(EditKind):
+    state = DelegationToken
+
+    def before(self, _edit: Edit, there: DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(f"expires {utc_time(there.expires)}")
+
+
+class _KnownTokenKind(_TokenKind):
+    def judge(self, edit: TokenEdit, draft: Draft) -> Verdict:
+        was = self.current(edit, draft)
+        if was is None:
+            hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
+            return Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
+        if why := _why_unread(draft):
+            return Refused(edit, *why)
+        return Staged(edit, was)
+
+    def current(self, edit: TokenEdit, seen: Described) -> Was:
+        return seen.found(seen.snapshot.tokens.get(edit.id), "tokens")
+
+
+class _MakeTokenKind(_TokenKind):
+    edit = MakeToken
+    verb = "create"
+    batch = LIVING
+    no_way_back = "which token was made is not written: token expire ID ends it"
+
+    def judge(self, edit: MakeToken, draft: Draft) -> Verdict:
+        for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
+            type_, colon, name = principal.partition(":")
+            if not (type_ and colon and name):
+                return Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
+        if why := _why_unread(draft):
+            return Refused(edit, *why)
+        return Staged(edit, None)
+
+    def current(self, _edit: MakeToken, _seen: Described) -> Was:
+        return None
+
+    def wanted(self, _edit: Edit, _now: Was) -> bool | None:
+        return None
+
+    def after(self, edit: MakeToken, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        life = "the brokers' lifetime" if edit.lifetime_ms < 0 else f"at most {duration_text(edit.lifetime_ms)}"
+        return EffectiveValue(f"{life}, renewed by {', '.join(edit.renewers)}" if edit.renewers else life)
+
+    def takes_away(self, _edit: MakeToken) -> bool:
+        return False
+
+
+class _RenewKind(_KnownTokenKind):
+    edit = Renew
+    verb = "renew"
+    batch = LIVING
+
+    def wanted(self, _edit: Edit, _now: Was) -> bool | None:
+        return None
+
+    def after(self, edit: Renew, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        if edit.period_ms <= 0:
+            return EffectiveValue("expires after the brokers' period")
+        return EffectiveValue(
+            f"expires after {duration_text(edit.period_ms)}, or the brokers' period if that is shorter"
+        )
+
+    def reversal(self, _edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
+
+    def takes_away(self, _edit: Renew) -> bool:
+        return False
+
+
+class _ExpireKind(_KnownTokenKind):
+    edit = Expire
+    verb = "expire"
+    batch = EXPIRATIONS
+    no_way_back = "a token that has expired is gone: token create makes another"
+
+    def wanted(self, edit: Expire, now: DelegationToken | None) -> bool | None:
+        return now is None if edit.period_ms == AT_ONCE else None
+
+    def after(self, edit: Expire, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return (
+            NOTHING if edit.period_ms == AT_ONCE else EffectiveValue(f"expires after {duration_text(edit.period_ms)}")
+        )
+
+    def effects(self, edit: Expire, _draft: Draft) -> tuple[str, ...]:
+        if edit.period_ms == AT_ONCE:
+            return ("clients that log in with it are refused from now on",)
+        # The controller removes what has ended now and then; until then brokers let clients in with it (measured).
+        late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
+        return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
+
+    def takes_away(self, _edit: Expire) -> bool:
+        return True
+
+
+KINDS = (_MakeTokenKind(), _RenewKind(), _ExpireKind())

@@ -23,11 +23,11 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, is_trimmed, option
-from console.plan.kinds.topics import before_edit, current_topic, topic_json, topic_moved, topic_of
+from console.plan.kinds.topics import TopicKind
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
@@ -39,35 +39,6 @@ from console.plan.values import parse_value
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """The rule of Topic.validate, which also refuses ``.`` and ``..``."""
-
-
-def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
-    topic, name = edit.topic, edit.topic.name
-    staged = draft.topic_edit(name)
-    # Topics are deleted last in an apply, so that the new one would meet the old one's name.
-    if isinstance(staged, DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
-    if name in draft.snapshot.topics:
-        return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
-    if not _LEGAL.fullmatch(name) or name in (".", ".."):
-        return Refused(edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'.")
-    refused = _collision(edit, draft) or _shape_refusal(edit)
-    if refused is not None:
-        return refused
-    configs: dict[str, str | Secret] = {}
-    for key, value in topic.configs.items():
-        like = draft.like(topic_resource(name), key)
-        refused = _config_refusal(edit, key, like, draft)
-        if refused is not None:
-            return refused
-        try:
-            type_ = like.type if like else ConfigType(0)
-            configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
-        except ValueError as error:
-            return Refused(edit, str(error), "Correct the value.")
-    if configs != topic.configs:
-        edit = CreateTopic(replace(topic, configs=configs))
-    return Staged(edit, None if draft.read("topics") else UNREAD)
 
 
 _MOST_TWINS = 256
@@ -131,66 +102,6 @@ def _shape_refusal(edit: CreateTopic) -> Refused | None:
             "Create it with fewer partitions and grow it afterwards.",
         )
     return None
-
-
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
-def _is_created(_edit: CreateTopic, now: Topic | None) -> bool:
-    return now is not None
-
-
-def _after_created(edit: CreateTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    count = len(edit.topic.assignments) or edit.topic.partitions
-    return EffectiveValue(count) if count > 0 else UNKNOWN
-
-
-def _implied_configs(edit: CreateTopic) -> tuple[Edit, ...]:
-    resource = topic_resource(edit.topic.name)
-    return tuple(SetConfig(resource, key, value) for key, value in edit.topic.configs.items())
-
-
-def _reverse_created(edit: CreateTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
-    loss = "what was written to the topic since is deleted with it"
-    return Reversal((DeleteTopic(edit.topic.name),), UNREAD, loss)
-
-
-def _creation_phrase(line: DiffLine, _old: str, new: str) -> str:
-    return f"create with {new} partitions" if line.new.value is not None else "create"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _effects_of_creation(edit: CreateTopic, _seen: Draft) -> tuple[str, ...]:
-    policy = edit.topic.configs.get(POLICY)
-    text = keeps_all(policy) if isinstance(policy, str) else ""
-    return (text,) if text else ()
-
-
-_NOT_WRITTEN = Secret("")
-"""Stands for a secret that was read back: no file holds it."""
-
-
-def _created_json(edit: CreateTopic, _hide: bool) -> Json:
-    topic = edit.topic
-    return {
-        "topic": topic.name,
-        "partitions": topic.partitions,
-        "replication": topic.replication,
-        "assignments": topic.assignments,
-        "configs": {key: None if isinstance(value, Secret) else value for key, value in topic.configs.items()},
-    }
-
-
-def _created_of(data: Json) -> CreateTopic:
-    assignments = tuple(tuple(replicas) for replicas in data["assignments"])
-    configs = {key: _NOT_WRITTEN if value is None else value for key, value in data["configs"].items()}
-    return CreateTopic(NewTopic(data["topic"], int(data["partitions"]), int(data["replication"]), assignments, configs))
-
-
-def _has_secret_config(edit: CreateTopic) -> bool:
-    return any(not isinstance(value, str) for value in edit.topic.configs.values())
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -294,36 +205,76 @@ def _fits_creation(line: DiffLine) -> bool:
     return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 CREATIONS = Batch(steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation)
 
-KINDS = (
-    EditKind(
-        edit=CreateTopic,
-        verb="create",
-        form="topic",
-        to_json=_created_json,
-        from_json=_created_of,
-        state_json=topic_json,
-        state_of=topic_of,
-        judge=_judge_created,
-        current=current_topic,
-        wanted=_is_created,
-        before=before_edit,
-        after=_after_created,
-        reversal=_reverse_created,
-        batch=CREATIONS,
-        holds_secret=_has_secret_config,
-        moved=topic_moved,
-        phrase=_creation_phrase,
-        implies=_implied_configs,
-        effects=_effects_of_creation,
-        risks=(
-            RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
-            RiskRule(UNCLEAN_ELECTION, unclean_of_new),
-            RiskRule(RETENTION_ZERO, retention_zero_of_new),
-        ),
-        takes_away=lambda _edit: False,
-    ),
-)
+
+class _CreateTopicKind(TopicKind):
+    edit = CreateTopic
+    verb = "create"
+    batch = CREATIONS
+    risks = (
+        RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
+        RiskRule(UNCLEAN_ELECTION, unclean_of_new),
+        RiskRule(RETENTION_ZERO, retention_zero_of_new),
+    )
+
+    def judge(self, edit: CreateTopic, draft: Draft) -> Verdict:
+        topic, name = edit.topic, edit.topic.name
+        staged = draft.topic_edit(name)
+        # Topics are deleted last in an apply, so that the new one would meet the old one's name.
+        if isinstance(staged, DeleteTopic):
+            return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
+        if name in draft.snapshot.topics:
+            return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
+        if not _LEGAL.fullmatch(name) or name in (".", ".."):
+            return Refused(
+                edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'."
+            )
+        refused = _collision(edit, draft) or _shape_refusal(edit)
+        if refused is not None:
+            return refused
+        configs: dict[str, str | Secret] = {}
+        for key, value in topic.configs.items():
+            like = draft.like(topic_resource(name), key)
+            refused = _config_refusal(edit, key, like, draft)
+            if refused is not None:
+                return refused
+            try:
+                type_ = like.type if like else ConfigType(0)
+                configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
+            except ValueError as error:
+                return Refused(edit, str(error), "Correct the value.")
+        if configs != topic.configs:
+            edit = CreateTopic(replace(topic, configs=configs))
+        return Staged(edit, None if draft.read("topics") else UNREAD)
+
+    def wanted(self, _edit: CreateTopic, now: Topic | None) -> bool:
+        return now is not None
+
+    def after(self, edit: CreateTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        count = len(edit.topic.assignments) or edit.topic.partitions
+        return EffectiveValue(count) if count > 0 else UNKNOWN
+
+    def phrase(self, line: DiffLine, _old: str, new: str) -> str:
+        return f"create with {new} partitions" if line.new.value is not None else "create"
+
+    def implies(self, edit: CreateTopic) -> tuple[Edit, ...]:
+        resource = topic_resource(edit.topic.name)
+        return tuple(SetConfig(resource, key, value) for key, value in edit.topic.configs.items())
+
+    def effects(self, edit: CreateTopic, _seen: Draft) -> tuple[str, ...]:
+        policy = edit.topic.configs.get(POLICY)
+        text = keeps_all(policy) if isinstance(policy, str) else ""
+        return (text,) if text else ()
+
+    def reversal(self, edit: CreateTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
+        loss = "what was written to the topic since is deleted with it"
+        return Reversal((DeleteTopic(edit.topic.name),), UNREAD, loss)
+
+    def takes_away(self, _edit: CreateTopic) -> bool:
+        return False
+
+
+KINDS = (_CreateTopicKind(),)

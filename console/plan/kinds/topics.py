@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import (
@@ -20,7 +21,7 @@ from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -30,43 +31,6 @@ from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Stag
 from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge_deleted(edit: DeleteTopic, draft: Draft) -> Verdict:
-    name = edit.name
-    staged = draft.topic_edit(name)
-    if isinstance(staged, CreateTopic):
-        return Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
-    keys = draft.config_keys(name)
-    # Who edits a topic and deletes it in the same plan has probably mixed up two names.
-    if isinstance(staged, GrowTopic) or keys:
-        what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
-        return Refused(edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first.")
-    was = draft.snapshot.topics.get(name)
-    if was is None and draft.read("topics"):
-        return Dropped(edit, f"there is no topic {name}")
-    return Staged(edit, was if was is not None else UNREAD)
-
-
-def _judge_grown(edit: GrowTopic, draft: Draft) -> Verdict:
-    name = edit.name
-    staged = draft.topic_edit(name)
-    if isinstance(staged, CreateTopic):
-        return Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
-    if isinstance(staged, DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
-    if is_kafkas_own(name) and (own := system_topic(name)) is not None:
-        return Refused(
-            edit,
-            f"{name} belongs to {own.owner}: with more partitions {own.grown}",
-            "Leave its partitions as they are.",
-        )
-    was = draft.snapshot.topics.get(name)
-    if was is None:
-        if draft.read("topics"):
-            return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-        return Staged(edit, UNREAD)
-    return _grown(edit, was)
 
 
 def _grown(edit: GrowTopic, was: Topic) -> Verdict:
@@ -89,105 +53,20 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def current_topic(edit: TopicEdit, seen: Described) -> Was:
-    """Return the topic; None where it does not exist."""
-    return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
-
-
-def topic_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
-    """Return whether the topic has another number of partitions, or is another topic; its leaders may change."""
-    if was is None or now is None:
-        return was is not now
-    return len(was.partitions) != len(now.partitions) or _is_another(was, now)
-
-
 def _is_another(was: Topic, now: Topic) -> bool:
     """Return whether this is another topic of the same name: the first was deleted."""
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
-def _is_grown(edit: GrowTopic, now: Topic | None) -> bool:
-    return now is not None and len(now.partitions) >= edit.partitions
+# -- in files ----------------------------------------------------------------------------------------------------------
 
 
-def _deletion_settled(_edit: DeleteTopic, was: Was, now: Was, changed: bool) -> Status | None:
-    if not isinstance(now, Topic):
-        return None
-    # The name is there again: only another id shows that the first topic went.
-    made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
-    return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
+class KeptTopic(Struct, frozen=True):
+    """A topic in files: what an edit needs to know of it. replicas: of each partition, by its number."""
 
-
-def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
-    """Return the topic and its config resource, which is deleted with it."""
-    return edit.target, topic_resource(edit.name)
-
-
-def before_edit(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
-    """Return how many partitions the topic has."""
-    return NOTHING if there is None else EffectiveValue(len(there.partitions))
-
-
-def _after_grown(edit: GrowTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(edit.partitions)
-
-
-def _effects_of_growth(_edit: GrowTopic, _seen: Described) -> tuple[str, ...]:
-    return ("keys may go to other partitions than before",)
-
-
-def _reverse_deleted(edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> Reversal:
-    if was is None or not was.partitions:
-        return Reversal((), None, "the topic's records are gone, and how it was made is not known")
-    again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
-    return Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
-
-
-def _overrides(edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the topic's own values that brokers don't hide."""
-    resource = topic_resource(edit.name)
-    configs = snapshot.configs.get(resource)
-    entries = configs.overrides(resource) if configs is not None else ()
-    return {entry.name: entry.value for entry in entries if entry.value is not None}
-
-
-def _doubt(_edit: DeleteTopic, change: int, same_topic: bool) -> str:
-    return (
-        "" if same_topic else f"whether this is the topic that change {change} created is unknown: no id of it is known"
-    )
-
-
-# -- presentation ------------------------------------------------------------------------------------------------------
-
-
-def _growth_phrase(_line: DiffLine, old: str, new: str) -> str:
-    return f"grow from {old} to {new} partitions"
-
-
-def _deletion_phrase(_line: DiffLine, _old: str, _new: str) -> str:
-    return "delete, with all its records"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _deleted_json(edit: DeleteTopic, _hide: bool) -> Json:
-    return {"topic": edit.name}
-
-
-def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
-    return {"topic": edit.name, "partitions": edit.partitions}
-
-
-def topic_json(was: Topic) -> Json:
-    """Return the JSON form of what an edit needs to know about its topic."""
-    return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
-
-
-def topic_of(data: Json) -> Topic:
-    """Return the topic of a JSON form, which has no leaders."""
-    partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
-    return Topic(data["topic"], partitions, topic_id=data["id"])
+    name: str
+    id: str | None
+    replicas: tuple[tuple[int, ...], ...]
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -261,53 +140,136 @@ def _topic(name: str) -> tuple[str, ...]:
     return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
 DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
 
-KINDS = (
-    EditKind(
-        edit=GrowTopic,
-        verb="grow",
-        form="topic",
-        to_json=_grown_json,
-        from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
-        state_json=topic_json,
-        state_of=topic_of,
-        judge=_judge_grown,
-        current=current_topic,
-        wanted=_is_grown,
-        before=before_edit,
-        after=_after_grown,
-        reversal=no_way_back("partitions can't be taken away again", UNREAD),
-        batch=GROWTH,
-        moved=topic_moved,
-        phrase=_growth_phrase,
-        effects=_effects_of_growth,
-        risks=(RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),),
-    ),
-    EditKind(
-        edit=DeleteTopic,
-        verb="delete",
-        form="topic",
-        to_json=_deleted_json,
-        from_json=lambda data: DeleteTopic(data["topic"]),
-        state_json=topic_json,
-        state_of=topic_of,
-        judge=_judge_deleted,
-        current=current_topic,
-        wanted=is_absent,
-        before=before_edit,
-        after=leaves_nothing,
-        reversal=_reverse_deleted,
-        batch=DELETIONS,
-        touches=_touched_by_deletion,
-        moved=topic_moved,
-        settled=_deletion_settled,
-        phrase=_deletion_phrase,
-        risks=(RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),),
-        recorded=_overrides,
-        doubt=_doubt,
-    ),
-)
+
+class TopicKind(EditKind):
+    """What all edits of topics have in common."""
+
+    state = KeptTopic
+
+    def kept(self, was: Topic) -> KeptTopic:
+        """Return the topic as files have it."""
+        return KeptTopic(was.name, was.topic_id, tuple(each.replicas for each in was.partitions))
+
+    def state_of(self, kept: KeptTopic) -> Topic:
+        """Return the topic that a file has, without leaders."""
+        partitions = tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(kept.replicas))
+        return Topic(kept.name, partitions, topic_id=kept.id)
+
+    def current(self, edit: TopicEdit, seen: Described) -> Was:
+        """Return the topic; None where it does not exist."""
+        return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
+
+    def moved(self, _edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
+        """Return whether the topic has another number of partitions, or is another topic; its leaders may change."""
+        if was is None or now is None:
+            return was is not now
+        return len(was.partitions) != len(now.partitions) or _is_another(was, now)
+
+    def before(self, _edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
+        """Return how many partitions the topic has."""
+        return NOTHING if there is None else EffectiveValue(len(there.partitions))
+
+
+class _GrowTopicKind(TopicKind):
+    edit = GrowTopic
+    verb = "grow"
+    batch = GROWTH
+    risks = (RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),)
+    no_way_back = "partitions can't be taken away again"
+    left = UNREAD
+
+    def judge(self, edit: GrowTopic, draft: Draft) -> Verdict:
+        name = edit.name
+        staged = draft.topic_edit(name)
+        if isinstance(staged, CreateTopic):
+            return Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
+        if isinstance(staged, DeleteTopic):
+            return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+        if is_kafkas_own(name) and (own := system_topic(name)) is not None:
+            return Refused(
+                edit,
+                f"{name} belongs to {own.owner}: with more partitions {own.grown}",
+                "Leave its partitions as they are.",
+            )
+        was = draft.snapshot.topics.get(name)
+        if was is None:
+            if draft.read("topics"):
+                return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+            return Staged(edit, UNREAD)
+        return _grown(edit, was)
+
+    def wanted(self, edit: GrowTopic, now: Topic | None) -> bool:
+        return now is not None and len(now.partitions) >= edit.partitions
+
+    def after(self, edit: GrowTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue(edit.partitions)
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"grow from {old} to {new} partitions"
+
+    def effects(self, _edit: GrowTopic, _seen: Described) -> tuple[str, ...]:
+        return ("keys may go to other partitions than before",)
+
+
+class _DeleteTopicKind(Removal, TopicKind):
+    edit = DeleteTopic
+    verb = "delete"
+    batch = DELETIONS
+    risks = (RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),)
+
+    def judge(self, edit: DeleteTopic, draft: Draft) -> Verdict:
+        name = edit.name
+        staged = draft.topic_edit(name)
+        if isinstance(staged, CreateTopic):
+            return Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
+        keys = draft.config_keys(name)
+        # Who edits a topic and deletes it in the same plan has probably mixed up two names.
+        if isinstance(staged, GrowTopic) or keys:
+            what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
+            return Refused(edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first.")
+        was = draft.snapshot.topics.get(name)
+        if was is None and draft.read("topics"):
+            return Dropped(edit, f"there is no topic {name}")
+        return Staged(edit, was if was is not None else UNREAD)
+
+    def touches(self, edit: DeleteTopic) -> tuple[Target, ...]:
+        """Return the topic and its config resource, which is deleted with it."""
+        return edit.target, topic_resource(edit.name)
+
+    def settled(self, _edit: DeleteTopic, was: Was, now: Was, changed: bool) -> Status | None:
+        if not isinstance(now, Topic):
+            return None
+        # The name is there again: only another id shows that the first topic went.
+        made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
+        return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
+
+    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
+        return "delete, with all its records"
+
+    def recorded(self, edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
+        """Return the topic's own values that brokers don't hide."""
+        resource = topic_resource(edit.name)
+        configs = snapshot.configs.get(resource)
+        entries = configs.overrides(resource) if configs is not None else ()
+        return {entry.name: entry.value for entry in entries if entry.value is not None}
+
+    def reversal(self, edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> Reversal:
+        if was is None or not was.partitions:
+            return Reversal((), None, "the topic's records are gone, and how it was made is not known")
+        again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
+        return Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
+
+    def doubt(self, _edit: DeleteTopic, change: int, same_topic: bool) -> str:
+        return (
+            ""
+            if same_topic
+            else f"whether this is the topic that change {change} created is unknown: no id of it is known"
+        )
+
+
+KINDS = (_GrowTopicKind(), _DeleteTopicKind())

@@ -12,7 +12,7 @@ from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
-from console.plan.edit_kind import Batch, EditKind, Json, is_absent, leaves_nothing, no_way_back
+from console.plan.edit_kind import Batch, Removal
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -21,26 +21,6 @@ from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
-
-
-def _judge(edit: EndTransaction, draft: Draft) -> Verdict:
-    target = edit.target
-    where = f"{target.topic}/{target.number}"
-    poll = _poll(edit, draft.snapshot)
-    if poll is None:
-        return Refused(edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition.")
-    problem = poll.failures.get((target.topic, target.number))
-    if problem is not None:
-        return Refused(edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy)
-    was = _current(edit, draft)
-    if was is None:
-        return Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
-    if not isinstance(was, SeenTransaction):
-        return Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
-    # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
-    if was.standing is not Standing.HANGS:
-        return Refused(edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
-    return Staged(edit, was)
 
 
 _STANDS = {
@@ -57,61 +37,6 @@ _STANDS = {
 
 def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
     return snapshot.transactions.get((edit.topic, edit.number))
-
-
-def _current(edit: EndTransaction, seen: Described) -> Was:
-    """Return the open transaction; None where the producer has none in the partition."""
-    poll = _poll(edit, seen.snapshot)
-    place = edit.topic, edit.number
-    if poll is None or place in poll.failures or place not in poll.offsets:
-        return UNREAD
-    return seen_transaction(*place, edit.producer_id, poll)
-
-
-def _moved(_edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
-    """Return whether it is another transaction, or no longer hangs."""
-    if was is None or now is None:
-        return was is not now
-    return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
-
-
-def _settled(_edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Status | None:
-    """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
-    ended.
-    """
-    if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
-        return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
-    return None
-
-
-def _before(_edit: EndTransaction, there: SeenTransaction | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
-
-
-def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
-    """Return how far the last stable offset moves, and which groups wait for it."""
-    was = _current(edit, seen)
-    poll = _poll(edit, seen.snapshot)
-    if poll is None or not isinstance(was, SeenTransaction):
-        return ()
-    offsets = poll.offsets[edit.topic, edit.number]
-    others = [each.producer.start_offset for each in poll.at(edit.topic, edit.number)]
-    others = sorted(offset for offset in others if offset != was.start_offset)
-    lines = [f"it hangs: {was.why}"]
-    if others and others[0] < was.start_offset:
-        lines.append(f"the last stable offset stays at {others[0]}: another open transaction begins there")
-    else:
-        end = others[0] if others else offsets.end
-        count = max(0, end - offsets.stable)
-        again = f"{count:,} offset{'' if count == 1 else 's'} can be read again"
-        lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {again}")
-    groups = _waiting(edit, seen.snapshot, offsets.stable)
-    if groups:
-        more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
-        lines.append(f"groups that stand at it: {', '.join(groups[:3])}{more}")
-    if was.transactional_id:
-        lines.append(f"its transactional id is {was.transactional_id}")
-    return tuple(lines)
 
 
 def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]:
@@ -133,46 +58,6 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
             "read_committed; nothing brings it back"
             f"{', and its producer was told that it is committed' if was.was_committed else ''}"
         )
-
-
-# -- presentation ------------------------------------------------------------------------------------------------------
-
-
-def _phrase(_line: DiffLine, old: str, _new: str) -> str:
-    return f"abort the transaction ({old})"
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def _json(edit: EndTransaction, _hide: bool) -> Json:
-    return {"transaction": edit.topic, "number": edit.number, "producer": edit.producer_id}
-
-
-def _state_json(was: SeenTransaction) -> Json:
-    return {
-        "epoch": was.epoch,
-        "coordinator_epoch": was.coordinator_epoch,
-        "start": was.start_offset,
-        "standing": was.standing.value,
-        "why": was.why,
-        "remedy": was.remedy,
-        "id": was.transactional_id,
-        "age": was.age_ms,
-    }
-
-
-def _state_of(data: Json) -> SeenTransaction:
-    return SeenTransaction(
-        int(data["epoch"]),
-        int(data["coordinator_epoch"]),
-        int(data["start"]),
-        Standing(data["standing"]),
-        data["why"],
-        data["remedy"],
-        data["id"],
-        int(data["age"]),
-    )
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -215,30 +100,92 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
             yield Command(words, connection_at=1)
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=EndTransaction,
-        verb="abort",
-        form="transaction",
-        to_json=_json,
-        from_json=lambda data: EndTransaction(data["transaction"], int(data["number"]), int(data["producer"])),
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge,
-        current=_current,
-        moved=_moved,
-        wanted=is_absent,
-        settled=_settled,
-        before=_before,
-        after=leaves_nothing,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),),
-        reversal=no_way_back("an aborted transaction can't be brought back"),
-        batch=ABORTS,
-    ),
-)
+
+class _EndTransactionKind(Removal):
+    edit = EndTransaction
+    verb = "abort"
+    state = SeenTransaction
+    batch = ABORTS
+    risks = (RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),)
+    no_way_back = "an aborted transaction can't be brought back"
+
+    def judge(self, edit: EndTransaction, draft: Draft) -> Verdict:
+        target = edit.target
+        where = f"{target.topic}/{target.number}"
+        poll = _poll(edit, draft.snapshot)
+        if poll is None:
+            return Refused(
+                edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition."
+            )
+        problem = poll.failures.get((target.topic, target.number))
+        if problem is not None:
+            return Refused(edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy)
+        was = self.current(edit, draft)
+        if was is None:
+            return Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
+        if not isinstance(was, SeenTransaction):
+            return Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
+        # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
+        if was.standing is not Standing.HANGS:
+            return Refused(edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
+        return Staged(edit, was)
+
+    def current(self, edit: EndTransaction, seen: Described) -> Was:
+        """Return the open transaction; None where the producer has none in the partition."""
+        poll = _poll(edit, seen.snapshot)
+        place = edit.topic, edit.number
+        if poll is None or place in poll.failures or place not in poll.offsets:
+            return UNREAD
+        return seen_transaction(*place, edit.producer_id, poll)
+
+    def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
+        """Return whether it is another transaction, or no longer hangs."""
+        if was is None or now is None:
+            return was is not now
+        return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
+
+    def settled(self, _edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Status | None:
+        """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
+        ended.
+        """
+        if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
+            return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
+        return None
+
+    def before(self, _edit: EndTransaction, there: SeenTransaction | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
+
+    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
+        return f"abort the transaction ({old})"
+
+    def effects(self, edit: EndTransaction, seen: Described) -> tuple[str, ...]:
+        """Return how far the last stable offset moves, and which groups wait for it."""
+        was = self.current(edit, seen)
+        poll = _poll(edit, seen.snapshot)
+        if poll is None or not isinstance(was, SeenTransaction):
+            return ()
+        offsets = poll.offsets[edit.topic, edit.number]
+        others = [each.producer.start_offset for each in poll.at(edit.topic, edit.number)]
+        others = sorted(offset for offset in others if offset != was.start_offset)
+        lines = [f"it hangs: {was.why}"]
+        if others and others[0] < was.start_offset:
+            lines.append(f"the last stable offset stays at {others[0]}: another open transaction begins there")
+        else:
+            end = others[0] if others else offsets.end
+            count = max(0, end - offsets.stable)
+            again = f"{count:,} offset{'' if count == 1 else 's'} can be read again"
+            lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {again}")
+        groups = _waiting(edit, seen.snapshot, offsets.stable)
+        if groups:
+            more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
+            lines.append(f"groups that stand at it: {', '.join(groups[:3])}{more}")
+        if was.transactional_id:
+            lines.append(f"its transactional id is {was.transactional_id}")
+        return tuple(lines)
+
+
+KINDS = (_EndTransactionKind(),)

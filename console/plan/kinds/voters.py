@@ -14,7 +14,7 @@ from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -27,17 +27,6 @@ from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Stag
 
 def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
     return next((each for each in quorum.voters if VoterTarget(each.id, each.directory_id) == target), None)
-
-
-def _current(edit: VoterEdit, seen: Described) -> Was:
-    """Return the voter, None where the quorum has none of this id and directory."""
-    quorum = seen.snapshot.quorum
-    return UNREAD if quorum is None else _voter(quorum, edit.target)
-
-
-def _moved(_edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
-    """Return whether it became a voter, or left: how far it has read changes all the time."""
-    return (was is None) != (now is None)
 
 
 # -- the quorum afterwards ---------------------------------------------------------------------------------------------
@@ -148,21 +137,6 @@ def _without_majority(edit: VoterEdit, quorum: Quorum, draft: Draft) -> Refused 
     )
 
 
-def _judge_join(edit: JoinQuorum, draft: Draft) -> Verdict:
-    quorum = draft.snapshot.quorum
-    if quorum is None or _why_unknown(draft.snapshot) is not None:
-        return _unknown(edit, draft.snapshot)
-    if _voter(quorum, edit.target) is not None:
-        of = f" with directory {edit.directory_id}" if edit.directory_id else ""
-        return Dropped(edit, f"{edit.voter_id} is a voter{of} already")
-    return (
-        _refused(edit, draft.snapshot, quorum)
-        or _not_joining(edit, quorum, draft)
-        or _without_majority(edit, quorum, draft)
-        or Staged(edit, None)
-    )
-
-
 def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | None:
     """Return a refusal of a node that can't become a voter."""
     node = edit.voter_id
@@ -199,34 +173,7 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | No
     return None
 
 
-def _judge_leave(edit: LeaveQuorum, draft: Draft) -> Verdict:
-    quorum = draft.snapshot.quorum
-    if quorum is None or _why_unknown(draft.snapshot) is not None:
-        return _unknown(edit, draft.snapshot)
-    if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
-        return refused
-    there = _voter(quorum, edit.target)
-    if there is None:
-        others = [each.directory_id for each in quorum.voters if each.id == edit.voter_id]
-        if others:
-            return Refused(
-                edit,
-                f"voter {edit.voter_id} has directory {', '.join(others)}, not {edit.directory_id}",
-                "Name that one.",
-            )
-        return Dropped(edit, f"{edit.voter_id} is no voter")
-    return _without_majority(edit, quorum, draft) or Staged(edit, there)
-
-
 # -- presentation ------------------------------------------------------------------------------------------------------
-
-
-def _before(_edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue("voter")
-
-
-def _after(edit: Edit, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue("voter") if isinstance(edit, JoinQuorum) else NOTHING
 
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
@@ -244,16 +191,8 @@ def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
     return entry is not None and entry.value == "true"
 
 
-def _relapses(edit: LeaveQuorum, snapshot: Snapshot) -> float:
-    """Return for how long a voter that has left may come back by itself: not one that is down."""
-    quorum = snapshot.quorum
-    follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
-    return _JOINS_WITHIN if follows_on and _joins_itself(snapshot, edit.voter_id) is not False else 0.0
-
-
-def _stays_text(edit: LeaveQuorum, snapshot: Snapshot) -> str:
+def _stays_text(node: int, snapshot: Snapshot) -> str:
     """Return what becomes of a controller that runs on."""
-    node = edit.voter_id
     match _joins_itself(snapshot, node):
         case True:
             return f"{AUTO_JOIN} is true on controller {node}: it votes again within seconds; stop it first"
@@ -265,50 +204,9 @@ def _stays_text(edit: LeaveQuorum, snapshot: Snapshot) -> str:
     return f"a controller {node} that runs on follows the log as an observer: stop it, or add it again"
 
 
-def _phrase(line: DiffLine, _old: str, _new: str) -> str:
-    if isinstance(line.edit, JoinQuorum):
-        return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
-    return "is a voter no more"
-
-
-def _effects(edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
-    quorum = draft.snapshot.quorum
-    if quorum is None:
-        return ()
-    lines = [_forecast(_afterwards(quorum, _all_edits(draft, edit)))]
-    if isinstance(edit, LeaveQuorum):
-        if quorum.leader_id == edit.voter_id:
-            lines.append(f"{edit.voter_id} leads: another voter is elected once it has left")
-        lines.append(_stays_text(edit, draft.snapshot))
-    return tuple(lines)
-
-
 # -- reverting ---------------------------------------------------------------------------------------------------------
 
 _LISTENER, _HOST, _PORT = "listener", "host", "port"
-
-
-def _recorded(edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
-    """Return where the voter listens: its way back has to say it."""
-    known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
-    found = next((each for each in known if each.id == edit.voter_id), None)
-    return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
-
-
-def _join_reversal(edit: JoinQuorum, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), UNREAD)
-
-
-def _leave_reversal(edit: LeaveQuorum, _was: Was, recorded: Mapping[str, str]) -> Reversal:
-    port = recorded.get(_PORT, "")
-    back = JoinQuorum(
-        edit.voter_id,
-        edit.directory_id,
-        recorded.get(_LISTENER, ""),
-        recorded.get(_HOST, ""),
-        int(port) if port.isdecimal() else -1,
-    )
-    return Reversal((back,), None)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -383,71 +281,120 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
             yield Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
-# -- JSON and records --------------------------------------------------------------------------------------------------
-
-
-def _join_json(edit: JoinQuorum, _hide: bool) -> Json:
-    where = {"listener": edit.listener, "host": edit.host, "port": edit.port}
-    return {"voter": edit.voter_id, "directory": edit.directory_id, "value": where}
-
-
-def _join_of(data: Json) -> JoinQuorum:
-    where = data["value"]
-    return JoinQuorum(
-        int(data["voter"]), str(data["directory"]), str(where["listener"]), str(where["host"]), int(where["port"])
-    )
-
-
-def _state_json(was: QuorumReplica) -> Json:
-    return {"id": was.id, "directory": was.directory_id}
-
-
-def _state_of(data: Json) -> QuorumReplica:
-    return QuorumReplica(int(data["id"]), -1, -1, directory_id=str(data["directory"]))
-
+# -- the kinds ---------------------------------------------------------------------------------------------------------
 
 VOTERS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=JoinQuorum,
-        verb="add",
-        form="voter",
-        to_json=_join_json,
-        from_json=_join_of,
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge_join,
-        current=_current,
-        moved=_moved,
-        wanted=lambda _edit, now: now is not None,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        reversal=_join_reversal,
-        batch=VOTERS,
-    ),
-    EditKind(
-        edit=LeaveQuorum,
-        verb="remove",
-        form="voter",
-        to_json=lambda edit, _hide: {"voter": edit.voter_id, "directory": edit.directory_id},
-        from_json=lambda data: LeaveQuorum(int(data["voter"]), str(data["directory"])),
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge_leave,
-        current=_current,
-        moved=_moved,
-        wanted=lambda _edit, now: now is None,
-        before=_before,
-        after=_after,
-        phrase=_phrase,
-        effects=_effects,
-        risks=(RiskRule(NO_SPARE_VOTER, _no_spare),),
-        relapses=_relapses,
-        recorded=_recorded,
-        reversal=_leave_reversal,
-        batch=VOTERS,
-    ),
-)
+
+class _VoterKind(EditKind):
+    state = QuorumReplica
+    batch = VOTERS
+
+    def current(self, edit: VoterEdit, seen: Described) -> Was:
+        """Return the voter, None where the quorum has none of this id and directory."""
+        quorum = seen.snapshot.quorum
+        return UNREAD if quorum is None else _voter(quorum, edit.target)
+
+    def moved(self, _edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
+        """Return whether it became a voter, or left: how far it has read changes all the time."""
+        return (was is None) != (now is None)
+
+    def before(self, _edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue("voter")
+
+    def effects(self, edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
+        quorum = draft.snapshot.quorum
+        return () if quorum is None else (_forecast(_afterwards(quorum, _all_edits(draft, edit))),)
+
+
+class _JoinQuorumKind(_VoterKind):
+    edit = JoinQuorum
+    verb = "add"
+
+    def judge(self, edit: JoinQuorum, draft: Draft) -> Verdict:
+        quorum = draft.snapshot.quorum
+        if quorum is None or _why_unknown(draft.snapshot) is not None:
+            return _unknown(edit, draft.snapshot)
+        if _voter(quorum, edit.target) is not None:
+            of = f" with directory {edit.directory_id}" if edit.directory_id else ""
+            return Dropped(edit, f"{edit.voter_id} is a voter{of} already")
+        return (
+            _refused(edit, draft.snapshot, quorum)
+            or _not_joining(edit, quorum, draft)
+            or _without_majority(edit, quorum, draft)
+            or Staged(edit, None)
+        )
+
+    def wanted(self, _edit: JoinQuorum, now: QuorumReplica | None) -> bool:
+        return now is not None
+
+    def after(self, _edit: JoinQuorum, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+        return EffectiveValue("voter")
+
+    def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
+        assert isinstance(line.edit, JoinQuorum)
+        return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
+
+    def reversal(self, edit: JoinQuorum, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), UNREAD)
+
+
+class _LeaveQuorumKind(Removal, _VoterKind):
+    edit = LeaveQuorum
+    verb = "remove"
+    risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
+
+    def judge(self, edit: LeaveQuorum, draft: Draft) -> Verdict:
+        quorum = draft.snapshot.quorum
+        if quorum is None or _why_unknown(draft.snapshot) is not None:
+            return _unknown(edit, draft.snapshot)
+        if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
+            return refused
+        there = _voter(quorum, edit.target)
+        if there is None:
+            others = [each.directory_id for each in quorum.voters if each.id == edit.voter_id]
+            if others:
+                return Refused(
+                    edit,
+                    f"voter {edit.voter_id} has directory {', '.join(others)}, not {edit.directory_id}",
+                    "Name that one.",
+                )
+            return Dropped(edit, f"{edit.voter_id} is no voter")
+        return _without_majority(edit, quorum, draft) or Staged(edit, there)
+
+    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
+        return "is a voter no more"
+
+    def effects(self, edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
+        quorum = draft.snapshot.quorum
+        if quorum is None:
+            return ()
+        leads = quorum.leader_id == edit.voter_id
+        elected = (f"{edit.voter_id} leads: another voter is elected once it has left",) if leads else ()
+        return (*super().effects(edit, draft), *elected, _stays_text(edit.voter_id, draft.snapshot))
+
+    def recorded(self, edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
+        """Return where the voter listens: its way back has to say it."""
+        known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
+        found = next((each for each in known if each.id == edit.voter_id), None)
+        return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
+
+    def reversal(self, edit: LeaveQuorum, _was: Was, recorded: Mapping[str, str]) -> Reversal:
+        port = recorded.get(_PORT, "")
+        back = JoinQuorum(
+            edit.voter_id,
+            edit.directory_id,
+            recorded.get(_LISTENER, ""),
+            recorded.get(_HOST, ""),
+            int(port) if port.isdecimal() else -1,
+        )
+        return Reversal((back,), None)
+
+    def relapses(self, edit: LeaveQuorum, snapshot: Snapshot) -> float:
+        """Return for how long a voter that has left may come back by itself: not one that is down."""
+        quorum = snapshot.quorum
+        follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
+        return _JOINS_WITHIN if follows_on and _joins_itself(snapshot, edit.voter_id) is not False else 0.0
+
+
+KINDS = (_JoinQuorumKind(), _LeaveQuorumKind())

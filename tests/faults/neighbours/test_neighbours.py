@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.faults.catalogue import FAULTS
+from benchmarks.faults.kept import NEIGHBOUR_RESULTS, trials
+from benchmarks.faults.neighbours import ILL, WELL, Neighbour, tried, troubles
+from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
 from console.triage.diagnosis import RULES
-from tests.faults.catalogue import FAULTS
-from tests.faults.kept import NEIGHBOUR_RESULTS, trials
-from tests.faults.neighbours import ILL, WELL, Neighbour, tried, troubles
-from tests.faults.neighbours.catalogue import NEIGHBOURS
 
 
 @pytest.mark.parametrize("name", NEIGHBOURS)
@@ -38,5 +38,5 @@ def test_each_is_of_a_known_fault() -> None:
 def test_the_kept_results_are_of_these() -> None:
     kept = {(trial.faults[0], trial.version) for trial in trials(NEIGHBOUR_RESULTS)}
     assert kept == {(name, form) for name in NEIGHBOURS for form in (WELL, ILL)}, (
-        "python -m tests.faults.neighbours.again"
+        "python -m benchmarks.faults.neighbours.again"
     )

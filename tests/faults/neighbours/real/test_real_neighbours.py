@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.kept import REAL_NEIGHBOUR_RESULTS, trials
-from tests.faults.laboratory import Laboratory
-from tests.faults.neighbours import ILL, WELL, troubles
-from tests.faults.neighbours.catalogue import NEIGHBOURS
-from tests.faults.neighbours.real import can_have, tried_on
-from tests.faults.neighbours.real.catalogue import CHOSEN, NOT_MADE, REAL_NEIGHBOURS
+from benchmarks.faults.kept import REAL_NEIGHBOUR_RESULTS, trials
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.neighbours import ILL, WELL, troubles
+from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
+from benchmarks.faults.neighbours.real import can_have, tried_on
+from benchmarks.faults.neighbours.real.catalogue import CHOSEN, NOT_MADE, REAL_NEIGHBOURS
 from tests.support.kafka_jars import RELEASES
 
 

@@ -1,0 +1,1 @@
+"""The fault laboratory: faults made on real brokers, and what triage names of them."""

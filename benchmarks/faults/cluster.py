@@ -1,0 +1,154 @@
+"""Three brokers for the laboratory: relays between them, a spare log directory on a small filesystem of broker 2, and
+for a while two brokers more in a rack of their own."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Self
+
+from benchmarks.faults.relay import Relays
+from tests.support.certificates import Authority
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.kafka_cluster import START_SECONDS, KafkaCluster
+from tests.support.patience import PATIENCE
+from tests.support.server_properties import NodePorts
+
+SPARE_ON = 2
+"""The broker that has the spare log directory."""
+SPARE_MIB, DISKS_MIB = 256, 4096
+"""Filesystems that nobody else writes to: what fills up is what a fault fills. The load takes hours for the small one.
+"""
+CORE, ANNEX = (1, 2, 3), (4, 5)
+ANNEX_RACK = "annex"
+
+KEY_STORE = "listener.name.tls.ssl.keystore.location"
+_DAY = timedelta(days=1)
+_LOGINS = "SASL_PLAINTEXT:SASL_PLAINTEXT"
+
+PROPERTIES = {
+    # A follower that does not fetch leaves the ISR after 5 s instead of 30.
+    "replica.lag.time.max.ms": "5000",
+    "auto.leader.rebalance.enable": "false",
+    # A client that is told of a topic that was just deleted would make it again.
+    "auto.create.topics.enable": "false",
+    "log.retention.check.interval.ms": "1000",
+    "log.cleaner.backoff.ms": "1000",
+    "log.initial.task.delay.ms": "2000",
+    # Leaders take transactional records that no coordinator knows of, as before KIP-890: so a transaction hangs.
+    "transaction.partition.verification.enable": "false",
+    "min.insync.replicas": "1",
+    # On a machine that is busy a broker that starts takes its time.
+    "initial.broker.registration.timeout.ms": "240000",
+    "log.index.size.max.bytes": "65536",
+    # Kafka's own: who does not fetch the metadata log falls behind at once.
+    "metadata.max.idle.interval.ms": "500",
+}
+
+
+class FaultCluster(KafkaCluster):
+    """Brokers 1 to 3, each a controller too. Needs root, to mount the brokers' filesystems."""
+
+    def __init__(self, version: str) -> None:
+        replication = free_ports(9)
+        self._tls_ports = dict(zip((1, 2, 3), replication[6:], strict=True))
+        self._replication = {node: (replication[2 * node - 2], replication[2 * node - 1]) for node in (1, 2, 3)}
+        self.relays = Relays(self._replication)
+        super().__init__(
+            version, brokers=len(CORE), controllers=len(CORE), request_log=True, logins=True, properties=PROPERTIES
+        )
+        self._disks = self.directory / "disks"
+        self.spare_mount = self.directory / "spare"
+        self.spare_dir = self.spare_mount / "logs"
+        self.certificate = self.daily_certificate = self.ending_certificate = self.directory
+
+    def __enter__(self) -> Self:
+        self.relays.__enter__()
+        for folder, size in ((self._disks, DISKS_MIB), (self.spare_mount, SPARE_MIB)):
+            folder.mkdir()
+            _run("mount", "-t", "tmpfs", "-o", f"size={size}m,mode=0700", "kac-faults", str(folder))
+        self.spare_dir.mkdir()
+        # Brokers take another key store while they run only for the same names (SslFactory.CertificateEntries).
+        lasting, ending = (Authority(self.directory / name) for name in ("tls", "tls-ending"))
+        self.certificate = lasting.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
+        self.ending_certificate = ending.issue("broker", LOOPBACK, age=364 * _DAY, left=_DAY).pem
+        third = timedelta(hours=8)
+        daily = Authority(self.directory / "tls-daily")
+        self.daily_certificate = daily.issue("broker", LOOPBACK, age=third, left=_DAY - third).pem
+        return super().__enter__()
+
+    @property
+    def relayed_addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of the relay before every broker, by id."""
+        return tuple((LOOPBACK, self._replication[node][0]) for node in self.broker_ids)
+
+    def close(self) -> None:
+        """End every process, unmount, end the relays."""
+        self._end_all()
+        for folder in (self._disks, self.spare_mount):
+            if folder.is_mount():
+                _run("umount", str(folder))
+        super().close()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(None, None, None)
+        self.relays.__exit__()
+
+    def open_annex(self) -> None:
+        """Start two brokers that are no controllers, in a rack of their own."""
+        ports = iter(free_ports(4 * len(ANNEX)))
+        for node in ANNEX:
+            self._ports[node] = NodePorts(next(ports), next(ports), None, next(ports))
+            self._replication[node] = (port := next(ports), port)
+        self._prepare(ANNEX)
+        self.broker_ids = (*CORE, *ANNEX)
+        for node in ANNEX:
+            self._launch(node)
+        self.await_brokers(self.broker_ids, timeout=START_SECONDS)
+
+    def close_annex(self) -> None:
+        """End them; the cluster knows them until they are unregistered."""
+        self.broker_ids = CORE
+        for node in ANNEX:
+            if node in self.running:
+                self.kill(node)
+
+    def segment(self, broker: int, topic: str, partition: int) -> Path:
+        """The file of the first segment of a replica."""
+        (file,) = self._disks.glob(f"{broker}-*/{topic}-{partition}/{0:020}.log")
+        return file
+
+    def pid(self, broker: int) -> int:
+        """The process of a broker."""
+        return self._processes[broker].pid
+
+    def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
+        data = self._disks / f"{node}-{data.name}"
+        rack = {"broker.rack": ANNEX_RACK} if node in ANNEX else {}
+        lines = super()._server_properties(node, data, {**extra, **rack}).splitlines()
+        properties = dict(line.split("=", 1) for line in lines)
+        relay, port = self._replication[node]
+        properties["listeners"] += f",REPLICATION://{LOOPBACK}:{port}"
+        properties["advertised.listeners"] += f",REPLICATION://{LOOPBACK}:{relay}"
+        if node in CORE:
+            tls = f",TLS://{LOOPBACK}:{self._tls_ports[node]}"
+            properties["listeners"] += tls
+            properties["advertised.listeners"] += tls
+        properties["inter.broker.listener.name"] = "REPLICATION"
+        properties["listener.security.protocol.map"] = ",".join(
+            (*(f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "REPLICATION")), "TLS:SSL", _LOGINS)
+        )
+        properties["listener.name.tls.ssl.keystore.type"] = "PEM"
+        properties[KEY_STORE] = str(self.certificate)
+        if node == SPARE_ON:
+            properties["log.dirs"] += f",{self.spare_dir}"
+            properties["metadata.log.dir"] = str(data)
+        return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode:
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -1,0 +1,54 @@
+"""What is kept of trials: results in a file, a flight record of each, and what triage says of the records now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.faults.trial import Names, Trial
+from console.cli.replay import replay_verdict
+from console.triage.diagnosis import Verdict
+from console.triage.observations import Observations
+
+_KEPT = Path(__file__).resolve().parents[2] / "tests" / "faults"
+"""Tests read them."""
+RESULTS = _KEPT / "results.json"
+NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "results.json"
+REAL_NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "real" / "results.json"
+"""Of those on real brokers, by name and form."""
+RECORDS = _KEPT / "records"
+RECORDED = RECORDS / "trials.json"
+"""The trials that the records are of; those in `RESULTS` may be later ones."""
+
+
+def trials(file: Path = RESULTS) -> list[Trial]:
+    """The trials in a file; none without one."""
+    return msgspec.json.decode(file.read_bytes(), type=list[Trial]) if file.exists() else []
+
+
+def keep(file: Path, trial: Trial) -> None:
+    """Put a trial into a file, in place of the last one of the same faults and version."""
+    others = [each for each in trials(file) if (each.version, each.faults) != (trial.version, trial.faults)]
+    every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
+    file.write_bytes(b"[\n" + b",\n".join(msgspec.json.encode(each) for each in every) + b"\n]\n")
+
+
+def record_name(version: str, faults: Sequence[str]) -> str:
+    """The name of the record of a trial."""
+    return "+".join(name.replace(" ", "-") for name in faults) + f"-{version}.kacrec"
+
+
+def judged_again(trial: Trial, record: Path) -> Trial:
+    """The trial as its record gives it: what is named of what brokers answered then, by the rules of now."""
+    names = Names()
+
+    def tell(verdict: Verdict, _observations: Observations) -> None:
+        seconds = verdict.at.timestamp() - trial.began_ms / 1000
+        if seconds >= 0:
+            names.add(verdict, seconds)
+
+    found = replay_verdict(record, None, (), tell, every=True)
+    assert isinstance(found, Verdict), f"{record.name}: exit code {found}"
+    return msgspec.structs.replace(trial, told=names.told, unexplained=names.unexplained)

@@ -1,0 +1,425 @@
+"""The laboratory: a cluster that is started once, where faults are made and undone, and the console's polls of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from benchmarks.faults.cluster import FaultCluster
+from benchmarks.faults.fault import Begin, Fault, Name
+from benchmarks.faults.load import VALUE, Consumer, Producer, now_ms, running
+from benchmarks.faults.trial import Names, Trial
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.admin.groups import group_positions
+from console.admin.partitions import log_ranges
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.topics import describe_topics
+from console.contexts.context import Context
+from console.flight.answer import Header
+from console.flight.flight_writer import FlightWriter
+from console.flight.recorder import Recorder
+from console.flight.tap import Tap
+from console.model.changes import (
+    AlterConfigs,
+    AlterReassignments,
+    ChangeRequest,
+    CommitOffsets,
+    ConfigOp,
+    CreateTopics,
+    DeleteGroups,
+    DeleteTopics,
+    ElectLeaders,
+    GroupOffsetTarget,
+    MoveTarget,
+    NewTopic,
+    Outcome,
+    PartitionTarget,
+    Status,
+)
+from console.model.cluster import CommittedOffset, LogRange, Partition
+from console.model.codes import BROKER, DELETE, SET
+from console.model.config import ConfigPlace, ConfigResource, topic_resource
+from console.model.secret import Secret
+from console.session.session import Session
+from console.session.triage_polls import Poller
+from console.triage.diagnosis import diagnose
+from console.triage.observations import after, begin
+from console.triage.symptoms import Subject
+
+PATIENCE = 90.0
+"""Seconds until a cluster has to be well again."""
+WARM = 12.0
+"""Seconds of polling before a fault begins."""
+AFTER = 6.0
+"""Seconds of polling after everything was named: what comes then is counted too."""
+STEADY, READERS = "steady", "steady-readers"
+
+
+class Laboratory:
+    """A cluster with load, on which faults are made one after another; use as an async context manager."""
+
+    def __init__(self, version: str) -> None:
+        self.cluster = FaultCluster(version)
+        self.client = AdminClient(ConnectionSettings((("127.0.0.1", 1),)))
+        self._configured: dict[ConfigResource, set[str]] = {}
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.cluster.__enter__)
+        self.client = self.connected(self.settings())
+        await self.create(STEADY, partitions=6)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.client.close)
+        await asyncio.to_thread(self.cluster.__exit__)
+
+    @staticmethod
+    def connected(settings: ConnectionSettings, tap: Tap | None = None) -> AdminClient:
+        """A client with these settings, started."""
+        client = AdminClient(settings, tap)
+        client.start()
+        return client
+
+    def settings(self, user: str = "") -> ConnectionSettings:
+        """How the brokers are reached, ``""`` for a super user."""
+        if not user:
+            return ConnectionSettings(self.cluster.addresses, request_timeout=20.0)
+        sasl = SaslSettings("PLAIN", user, Secret(self.cluster.users[user]))
+        return ConnectionSettings(self.cluster.login_addresses, "SASL_PLAINTEXT", sasl, request_timeout=20.0)
+
+    # -- what faults are made of ---------------------------------------------------------------------------------------
+
+    async def send(self, change: ChangeRequest) -> tuple[Outcome, ...]:
+        """Send a change; a refusal is an error of the laboratory."""
+        outcomes = await self.client.run(send, change, validate_only=False)
+        refused = [outcome for outcome in outcomes if outcome.status is not Status.APPLIED]
+        if refused:
+            raise RuntimeError(f"{type(change).__name__}: {refused[0]}")
+        return outcomes
+
+    async def create(
+        self,
+        topic: str,
+        partitions: int = 2,
+        *,
+        on: Sequence[Sequence[int]] = (),
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic of three replicas, or with these replicas."""
+        assignments = tuple(map(tuple, on)) or tuple(
+            tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
+        )
+        await self.send(CreateTopics((NewTopic(topic, assignments=assignments, configs=dict(configs or {})),)))
+
+    @contextlib.asynccontextmanager
+    async def topic(self, name: str, partitions: int = 2, **options: Any) -> AsyncIterator[str]:
+        """A topic, until this is left."""
+        await self.create(name, partitions, **options)
+        try:
+            yield name
+        finally:
+            await self.drop(name)
+
+    async def drop(self, topic: str) -> None:
+        """Delete a topic, once the cluster does that again. Its configs go first: a 4.3.0 broker that restarts
+        later has them again for a topic of the same name."""
+        resource = topic_resource(topic)
+        if keys := self._configured.pop(resource, None):
+            unset = AlterConfigs({resource: tuple(ConfigOp(key, DELETE) for key in sorted(keys))})
+            await self.until(lambda: self._sent(unset), f"the configs of topic {topic} are unset")
+        await self.until(lambda: self._sent(DeleteTopics((topic,))), f"topic {topic} is deleted")
+
+    async def drop_group(self, group: str) -> None:
+        """Delete a group that has no members."""
+        await self.until(lambda: self._sent(DeleteGroups((group,))), f"group {group} is deleted")
+
+    async def _sent(self, change: ChangeRequest) -> bool:
+        outcomes = await self.client.run(send, change, validate_only=False)
+        gone = ("UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND")
+        return all(each.ok or (each.failure is not None and each.failure.name in gone) for each in outcomes)
+
+    async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Set configs of a resource."""
+        ops = tuple(ConfigOp(key, SET, value) for key, value in configs.items())
+        self._configured.setdefault(resource, set()).update(configs)
+        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
+
+    async def unset(self, resource: ConfigResource, *keys: str) -> None:
+        """Remove configs of a resource."""
+        ops = tuple(ConfigOp(key, DELETE) for key in keys)
+        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
+
+    async def elect(self, topic: str, *partitions: int) -> None:
+        """Let the preferred replicas of partitions lead."""
+        await self.send(ElectLeaders(tuple(PartitionTarget(topic, each) for each in partitions)))
+
+    async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
+        """Begin a reassignment, or with None cancel it."""
+        await self.send(AlterReassignments({MoveTarget(topic, partition): replicas}))
+
+    async def partitions(self, topic: str) -> tuple[Partition, ...]:
+        """The partitions of a topic as they are."""
+        listing = await self.client.run(describe_topics, [topic])
+        return listing.topics[topic].partitions
+
+    async def end_of(self, topic: str) -> int:
+        """The end of the log of partition 0."""
+        return (await self.range_of(topic)).end
+
+    async def range_of(self, topic: str) -> LogRange:
+        """Where the log of partition 0 begins and ends."""
+        found, _ = await self.client.run(log_ranges, [(topic, 0)])
+        return found[topic, 0]
+
+    async def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets for a group without members, as a tool does."""
+        targets = {GroupOffsetTarget(group, *place): CommittedOffset(offset) for place, offset in offsets.items()}
+        await self.send(CommitOffsets(group, targets))
+
+    async def write(
+        self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
+    ) -> None:
+        """Write so many records of one key to a partition, and wait until they are there."""
+        async with AIOKafkaProducer(bootstrap_servers=self.cluster.bootstrap, acks="all", linger_ms=20) as producer:
+            sent = [
+                await producer.send(topic, value, key=b"k", partition=partition, timestamp_ms=timestamp_ms or now_ms())
+                for _ in range(count)
+            ]
+            await asyncio.gather(*sent)
+
+    async def committed(self, group: str, topic: str) -> None:
+        """Wait until a group has committed something of a topic."""
+
+        async def has_committed() -> bool:
+            return await self.committed_sum(group, topic) > 0
+
+        await self.until(has_committed, f"group {group} reads {topic}")
+
+    async def committed_sum(self, group: str, topic: str) -> int:
+        """The sum of the offsets that a group committed for a topic."""
+        found, _ = await self.client.run(group_positions, [group])
+        committed = found[group].committed if group in found else {}
+        return sum(each.offset for place, each in committed.items() if place[0] == topic)
+
+    @staticmethod
+    def now_ms() -> int:
+        """The time of a record."""
+        return now_ms()
+
+    def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
+        """A producer that does not run yet. ahead_ms: by which its records' timestamps are ahead; user: who it is."""
+        options: dict[str, Any] = {}
+        where = self.cluster.bootstrap
+        if user:
+            where = ",".join(f"{host}:{port}" for host, port in self.cluster.login_addresses)
+            options = {"sasl_plain_username": user, "sasl_plain_password": self.cluster.users[user]}
+            options |= {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+        return Producer(where, topic, partitions, rate, lambda: now_ms() + ahead_ms, **options)
+
+    def consumer(self, topic: str, group: str, client_id: str | None = None, **options: Any) -> Consumer:
+        """A member of a group that does not run yet. options: of aiokafka's client."""
+        return Consumer(self.cluster.bootstrap, topic, group, client_id, **options)
+
+    async def kill(self, broker: int) -> None:
+        """End a broker at once."""
+        await asyncio.to_thread(self.cluster.kill, broker)
+
+    async def bring_up(self) -> None:
+        """Start the brokers that are down."""
+        await asyncio.to_thread(self.cluster.bring_up)
+
+    # -- green ---------------------------------------------------------------------------------------------------------
+
+    async def until(self, is_so: Any, what: str) -> None:
+        """Wait for something. Raises TimeoutError."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(AdminError):
+                if await is_so():
+                    return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what}: not after {PATIENCE:g} s")
+            await asyncio.sleep(0.1)
+
+    async def green(self) -> None:
+        """Wait until every replica of every topic is in sync and led by its preferred replica."""
+        await self.until(self._is_green, "the cluster is well again")
+
+    async def _is_green(self) -> bool:
+        listing = await self.client.run(describe_topics)
+        places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
+        if any(len(each.isr) < len(each.replicas) or each.leader < 0 for _, each in places):
+            return False
+        others = tuple(PartitionTarget(name, each.number) for name, each in places if each.leader != each.replicas[0])
+        if others:
+            await self.client.run(send, ElectLeaders(others), validate_only=False)
+        return not others
+
+    # -- trials --------------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def load(self) -> AsyncIterator[None]:
+        """A topic that is written to, and a group of two that reads it."""
+        clients: list[Producer | Consumer] = [
+            self.producer(STEADY, 6, 60.0),
+            *(self.consumer(STEADY, READERS) for _ in range(2)),
+        ]
+        async with running(*clients):
+            before = await self.committed_sum(READERS, STEADY)
+
+            async def moves() -> bool:
+                return await self.committed_sum(READERS, STEADY) > before
+
+            await self.until(moves, f"group {READERS} reads")
+            yield
+
+    async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
+        """Make faults at once in a cluster that is well, poll until all is named or it is too late, and undo them.
+        record: where what brokers answered the console is kept."""
+        await self.green()
+        async with self.load(), contextlib.AsyncExitStack() as stack:
+            begins = [(fault, await stack.enter_async_context(fault.make(self))) for fault in faults]
+            try:
+                return await self._watched(begins, record)
+            finally:
+                # What the other fault of a pair takes away needs a quorum.
+                self.cluster.relays.heal()
+                await self.bring_up()
+
+    async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
+        """Faults that stand are there before the console is opened, others begin after it polled for a while."""
+        faults = [fault for fault, _ in begins]
+        wanted = [name for fault in faults for name in fault.named]
+        within = max(fault.within for fault in faults)
+        await asyncio.gather(*(begin() for fault, begin in begins if fault.stands))
+        later = [begin for fault, begin in begins if not fault.stands]
+        user = "".join(fault.user for fault in faults)
+        logs = self.cluster.request_log.files if any(fault.request_logs for fault in faults) else ()
+        async with Watch(self, record=record, settings=self.settings(user), request_logs=logs) as watch:
+            if later:
+                await watch.poll_for(WARM)
+            watch.start()
+            making = asyncio.gather(*(begin() for begin in later))
+            try:
+                await watch.poll_until(wanted, within, making)
+                await watch.poll_for(AFTER)
+            finally:
+                await making
+        return watch.trial(tuple(fault.name for fault in faults), self.cluster.version)
+
+
+def _of_broker(resource: ConfigResource) -> int | None:
+    """The broker that has to be asked about a resource."""
+    return int(resource.name) if resource.type == BROKER and resource.name else None
+
+
+class Watch:
+    """The console's polls of the cluster, from opening it: a session and observations of its own. Use as an async
+    context manager. record: a file for what it was answered; settings: how it connects, None: as a super user;
+    request_logs: that it reads too; throttles: that its context declares."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        expected: Iterable[Subject] = (),
+        record: Path | None = None,
+        settings: ConnectionSettings | None = None,
+        request_logs: Sequence[Path] = (),
+        throttles: frozenset[ConfigPlace] = frozenset(),
+    ) -> None:
+        self._lab, self._expected = lab, tuple(expected)
+        self._recorder, self._record = Recorder(), record
+        tap = Tap(self._recorder.take) if record is not None else None
+        self._client = lab.connected(settings or lab.settings(), tap)
+        context = Context("faults", "faults", self._client.settings, journal=False, throttles=throttles)
+        self._poller = Poller(Session(self._client, context), request_logs)
+        self._observations: Any = None
+        self._names = Names()
+        self._clock: float | None = None
+        self._began_ms = 0
+
+    async def __aenter__(self) -> Self:
+        if (file := self._record) is not None:
+            file.unlink(missing_ok=True)
+            header = Header(self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
+            self._recorder.begin(lambda: FlightWriter(file, header, append=False))
+        await self._poller.__aenter__()
+        return self
+
+    def start(self) -> float:
+        """The faults begin: what is named from now on counts, by the seconds from now."""
+        self._names = Names()
+        self._began_ms = now_ms()
+        self._clock = time.monotonic()
+        return self._clock
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._poller.__aexit__(*error)
+        await asyncio.to_thread(self._client.close)
+        await asyncio.to_thread(self._recorder.close)
+
+    async def poll_for(self, seconds: float) -> None:
+        """Poll for so long."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            await self.poll_again()
+
+    async def poll_again(self) -> None:
+        """Poll once, when a poll is due, and keep what is named."""
+        if self._observations is not None:
+            await self._poller.rest()
+        try:
+            poll = await self._poller.poll()
+        except AdminError:
+            return  # no broker answers: the next poll tries again
+        self._observations = begin(poll) if self._observations is None else after(self._observations, poll)
+        verdict = await asyncio.to_thread(diagnose, self._observations, self._expected)
+        if self._clock is not None:
+            self._names.add(verdict, time.monotonic() - self._clock)
+
+    async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
+        """Poll until the faults are made and all of these were named, or for so long."""
+        assert self._clock is not None
+        wanted = tuple(wanted)
+        while time.monotonic() - self._clock < within and not (making.done() and self.has_all(wanted)):
+            await self.poll_again()
+
+    def has_all(self, wanted: Iterable[Name]) -> bool:
+        """Whether each of these was named since the clock began."""
+        return all(any(name.fits(told.cause, told.subject) for told in self._names.told) for name in wanted)
+
+    def trial(self, faults: tuple[str, ...], version: str) -> Trial:
+        """What was named since the clock began."""
+        assert self._clock is not None
+        return Trial(
+            faults=faults,
+            version=version,
+            told=self._names.told,
+            unexplained=self._names.unexplained,
+            load=round(os.getloadavg()[0], 1),
+            seconds=round(time.monotonic() - self._clock, 1),
+            began_ms=self._began_ms,
+            commit=commit(),
+        )
+
+
+def commit() -> str:
+    """The commit of this code, ``""`` where git does not know it."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()

@@ -1,0 +1,27 @@
+"""Look at all neighbours again, and keep what was named: ``python -m benchmarks.faults.neighbours.again``; then
+``python -m benchmarks.faults.table`` writes it into docs/triage.md. Names as arguments: those alone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from benchmarks.faults.kept import NEIGHBOUR_RESULTS, keep
+from benchmarks.faults.laboratory import commit
+from benchmarks.faults.neighbours import tried
+from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
+
+
+async def again(names: Collection[str]) -> None:
+    """Look at each, well and ill."""
+    for name in names:
+        for ill in (False, True):
+            trial = await tried(NEIGHBOURS[name], ill=ill)
+            keep(NEIGHBOUR_RESULTS, replace(trial, commit=commit()))
+
+
+if __name__ == "__main__":
+    asyncio.run(again(sys.argv[1:] or NEIGHBOURS))

@@ -1,0 +1,38 @@
+"""Make all neighbours on real brokers again, and keep what was named:
+``python -m benchmarks.faults.neighbours.real.again VERSION [NAME …]``, VERSION as 4.4.0; then
+``python -m benchmarks.faults.table`` writes it into docs/triage.md. An hour for each version; needs Java and root."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection
+
+from benchmarks.faults.kept import REAL_NEIGHBOUR_RESULTS, keep
+from benchmarks.faults.laboratory import Laboratory
+from benchmarks.faults.neighbours import troubles
+from benchmarks.faults.neighbours.real import can_have, tried_on
+from benchmarks.faults.neighbours.real.catalogue import REAL_NEIGHBOURS
+
+
+async def again(version: str, names: Collection[str]) -> None:
+    """Make each. One that could not be made is said, and not kept."""
+    async with Laboratory(version) as lab:
+        for neighbour in (REAL_NEIGHBOURS[name] for name in names):
+            if not can_have(neighbour, version):
+                continue
+            try:
+                well, ill = await tried_on(lab, neighbour)
+            except (RuntimeError, TimeoutError, OSError) as error:
+                print(f"{neighbour.name}: not made: {error}", flush=True)
+                await lab.bring_up()
+                continue
+            keep(REAL_NEIGHBOUR_RESULTS, well)
+            keep(REAL_NEIGHBOUR_RESULTS, ill)
+            named = [told for told in ill.told if neighbour.ill.fits(told.cause, told.subject)]
+            after = f"named after {named[0].after:g} s" if named else f"missed: {ill.told}"
+            print(f"{neighbour.name}: {'; '.join(troubles(well)) or 'well'}; {after}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(again(sys.argv[1], sys.argv[2:] or REAL_NEIGHBOURS))

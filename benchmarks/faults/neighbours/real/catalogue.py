@@ -1,0 +1,29 @@
+"""All neighbours that real brokers can be."""
+
+from __future__ import annotations
+
+from benchmarks.faults.neighbours.real import RealNeighbour, clients, groups, nodes, partitions, storage
+
+REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
+    each.name: each
+    for each in (
+        *groups.NEIGHBOURS,
+        *partitions.NEIGHBOURS,
+        *storage.NEIGHBOURS,
+        *clients.NEIGHBOURS,
+        *nodes.NEIGHBOURS,
+    )
+}
+
+CHOSEN = ("a mirror's commits", "every replica has to be in sync", "a group that was given up")
+"""Those of `make test-brokers`: quick ones."""
+
+NOT_MADE = {
+    "observers": "brokers of Apache Kafka refuse the key that says so",
+    "a controller that hands over": "the laboratory's controllers are brokers: the leader would not answer either",
+    **dict.fromkeys(
+        ("a token that is renewed", "a token that was replaced", "a token of a shift"),
+        "the laboratory's brokers have no secret for tokens",
+    ),
+}
+"""Neighbours that real brokers, or those of the laboratory, can't be, and why."""

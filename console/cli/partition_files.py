@@ -1,0 +1,102 @@
+"""Elections and deletions of records of `kac topics`, with the JSON files of Kafka's tools for them:
+``{"partitions": [{"topic": …, "partition": …, "offset": …}]}``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
+from console.cli.noun import Carry, Change, Found, OptionsError, Statements
+from console.language.quoting import quote
+from console.model.foreign_json import json_as
+from console.model.numbers import LONG_MAX
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
+
+LIMIT = 16 << 20
+"""Bytes of a file, at most."""
+UNCLEAN = "unclean"
+_END = -1
+"""In a file of offsets: the end of the log (DeleteRecordsRequest.HIGH_WATERMARK)."""
+
+
+class _Row(Struct, frozen=True):
+    topic: str
+    partition: Annotated[int, Meta(ge=0, lt=2**31)]
+    offset: Annotated[int, Meta(ge=_END, le=LONG_MAX)] | None = None
+
+
+class _File(Struct, frozen=True):
+    partitions: list[_Row]
+    version: Annotated[int, Meta(ge=1, le=1)] = 1
+
+
+def _rows(path: str) -> list[_Row]:
+    """Return the partitions of a file, sorted. Raises OptionsError for a file that can't be read, or has one twice."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            rows = json_as(file.read(LIMIT + 1), _File, LIMIT).partitions
+    except OSError as error:
+        raise OptionsError(f"{path[:200]} can't be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise OptionsError(f"{path[:200]} is no file of partitions: {error}") from None
+    if not rows:
+        raise OptionsError(f"{path[:200]} names no partition")
+    places = set()
+    for row in rows:
+        if (row.topic, row.partition) in places:
+            raise OptionsError(f"{path[:200]}: {row.topic[:80]}/{row.partition} stands there twice")
+        places.add((row.topic, row.partition))
+    return sorted(rows, key=lambda row: (row.topic, row.partition))
+
+
+def elections(given: argparse.Namespace) -> Statements | Carry:
+    """Return the elections that the options ask for. Raises OptionsError."""
+    kind = given.election_type.lower()
+    if kind not in ("preferred", UNCLEAN):
+        raise OptionsError("--election-type is preferred or unclean")
+    if sum((bool(given.topic), given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
+        raise OptionsError("--election-type needs one of --topic, --all-topic-partitions, --path-to-json-file")
+    if given.topic:
+        if given.partition is None or len(given.topic) > 1:
+            raise OptionsError("--election-type needs one --topic with a --partition, or --path-to-json-file")
+        return (_election(kind, given.topic[0], given.partition),)
+    if given.path_to_json_file is not None:
+        return tuple(_election(kind, row.topic, row.partition) for row in _rows(given.path_to_json_file))
+    return _elect_leaderless if kind == UNCLEAN else ("elect preferred all",)
+
+
+def _election(kind: str, topic: str, partition: int) -> str:
+    return f"elect {kind} topic {quote(topic)} partition {partition}"
+
+
+async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
+    """Elect a leader of each partition that has none."""
+    from console.answers.results import Table
+    from console.session.snapshot_reader import SnapshotReader
+
+    reader = SnapshotReader(client, context)
+    await reader.read_topics()
+    topics, unread = reader.snapshot.topics.values(), reader.snapshot.failures
+    places = sorted((topic.name, each.number) for topic in topics for each in topic.partitions if each.leader < 0)
+    if places:
+        return Change(tuple(_election(UNCLEAN, *place) for place in places))
+    none = "every partition has a leader: no unclean election is needed"
+    problems = tuple(each for each in unread if each.part == "topics")
+    return Found([Table("elections", (), (), empty=none, problems=problems)])
+
+
+def deletions(path: str) -> Statements:
+    """Return the deletions of the records before the offsets of a file. Raises OptionsError."""
+    texts = []
+    for row in _rows(path):
+        if row.offset is None:
+            raise OptionsError(f"{path[:200]}: {row.topic[:80]}/{row.partition} has no offset")
+        before = "latest" if row.offset == _END else str(row.offset)
+        texts.append(f"delete records topic {quote(row.topic)} partition {row.partition} before {before}")
+    return tuple(texts)

@@ -1,0 +1,328 @@
+"""Keeps answers in a record's database: unchanged ones are counted, changed ones are compressed with a former one as
+their base."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from console.flight.answer import HANDSHAKE, Answer, Asked, Header
+from console.flight.record_file import (
+    APPLICATION,
+    CHAIN,
+    DEEPEST,
+    FORMAT,
+    META,
+    MOST_MADE,
+    TABLES,
+    Changed,
+    Damaged,
+    Question,
+    Repeats,
+    crc_of,
+    is_base,
+    payload_of,
+    squeezed,
+)
+
+WAIT_MS = 1_000
+SAME_WAIT_MS = 10_000
+"""The longest that answers wait to be committed, and that unchanged ones do."""
+MOST_ANSWERS = 1 << 12
+"""Answers that wait, and unchanged ones that stand in a cell."""
+CELL_MS = 60_000
+"""The time of the answers that stand in a cell of repeats, about: it is written again until then."""
+MOST_KNOWN = 1 << 16
+"""Questions, and payloads, of which it is known what they are; those not met for longest go first."""
+MOST_HELD = 48 << 20
+"""Bytes of answers that are held decompressed, because they change all the time."""
+HASHED_FROM = 1 << 13
+"""Bytes of a request from which a question is known by its digest, not by its bytes."""
+
+_IN_BETWEEN = 1 << 32
+"""Numbers that are left out between two parts."""
+_LAST_NUMBERS = (
+    "SELECT ifnull((SELECT max(id) FROM questions), 0),"
+    " max(ifnull((SELECT max(id) FROM answers), 0), ifnull((SELECT max(id) FROM repeats), 0))"
+)
+_UNLIKE, _GAIN = 8, 1.1
+"""A payload that becomes less than so many times smaller with a base is also compressed alone, and stays so unless it
+is that much larger then."""
+_SMALLER = 4
+"""A payload is based on none that is so many times smaller: the body of an error is no base of a list's."""
+_NEAR = 4
+"""Payloads that are decompressed for one that is based on the last one; else the first of the chain is its base."""
+
+
+class _Payload(NamedTuple):
+    """A payload in the database. depth: how many others it is based on; made: the bytes of these, and its own."""
+
+    id: int
+    size: int
+    depth: int
+    made: int
+
+
+class Known:
+    """What is known of a question. last: the payload that answered it last; first: the one that begins its chain.
+    problem: why there was no answer the last time; at_ms: when that was."""
+
+    __slots__ = ("at_ms", "digest", "first", "id", "last", "problem")
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.last: _Payload | None = None
+        self.first: _Payload | None = None
+        self.digest = b""
+        self.problem: str | None = None
+        self.at_ms = 0
+
+
+class Store:
+    """The writing side of a record: a transaction for the answers of about a second. Not for several threads."""
+
+    def __init__(self, database: sqlite3.Connection, header: Header, most_held: int = MOST_HELD) -> None:
+        """Begin a part.
+
+        Args:
+            database: has the tables, and is in no transaction.
+            header: what the part says about itself.
+            most_held: bytes of answers that are held decompressed.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        self.database = database
+        self.known: OrderedDict[Asked, Known] = OrderedDict()
+        self._most_held = most_held
+        self._payloads: OrderedDict[bytes, _Payload] = OrderedDict()
+        self._alike: dict[tuple[int, int, bool], _Payload] = {}
+        self._raw: OrderedDict[int, bytes] = OrderedDict()
+        self._raw_size = 0
+        with as_os_errors():
+            made = database.execute(
+                "INSERT INTO parts (cluster_id, context, began_ms, kac, anonymous, left_off) VALUES (?, ?, ?, ?, ?, ?)",
+                (header.cluster_id, header.context, header.began_ms, header.kac, header.anonymous, header.left_off),
+            )
+            self.part = made.lastrowid or 0
+            (self._questions, number) = database.execute(_LAST_NUMBERS).fetchone()
+        # The last cell of repeats says its first number alone.
+        self._number = number + _IN_BETWEEN if number else 0
+        self._waiting = self._since = 0
+        self._has_changes = self._has_repeats = False
+        self._begin_cell()
+
+    def _begin_cell(self) -> None:
+        """Begin a new cell of repeats."""
+        self._repeats = Repeats([], [], [], [])
+        self._first = self._last = self._first_ms = self._last_ms = 0
+
+    def add(self, answer: Answer) -> None:
+        """Keep an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may
+        wait SAME_WAIT_MS.
+
+        Raises:
+            OSError: the answers that were due can't be written, as on a full disk.
+        """
+        waited = answer.at_ms - self._since
+        is_due = waited >= (WAIT_MS if self._has_changes else SAME_WAIT_MS)
+        if self._waiting and (is_due or self._waiting >= MOST_ANSWERS):
+            self.flush()
+        with as_os_errors():
+            if not self._waiting:
+                self._since = answer.at_ms
+                self.database.execute("BEGIN IMMEDIATE")
+            self._waiting += 1
+            self._number += 1
+            self._keep(answer)
+
+    def flush_changed(self) -> None:
+        """Commit the waiting answers if any of them changed. Raises OSError."""
+        if self._has_changes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit the waiting answers. Raises OSError."""
+        if not self._waiting:
+            return
+        with as_os_errors():
+            if self._has_repeats:
+                cell = squeezed(msgspec.json.encode(self._repeats))
+                row = self._first, self._first_ms, self._last_ms, cell
+                self.database.execute("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", row)
+            self.database.execute("COMMIT")
+        self._waiting = 0
+        self._has_changes = self._has_repeats = False
+        if self._last_ms - self._first_ms >= CELL_MS or len(self._repeats.questions) >= MOST_ANSWERS:
+            self._begin_cell()
+
+    def forget_missing(self) -> None:
+        """Forget what was deleted from the database; what comes goes into a new cell of repeats."""
+        self._begin_cell()
+        questions = {number for (number,) in self.database.execute("SELECT id FROM questions")}
+        payloads = {number for (number,) in self.database.execute("SELECT id FROM payloads")}
+        for asked in [asked for asked, known in self.known.items() if known.id not in questions]:
+            del self.known[asked]
+        for known in self.known.values():
+            known.first = known.first if known.first is not None and known.first.id in payloads else None
+            if known.last is not None and known.last.id not in payloads:
+                known.last, known.digest = None, b""
+        for digest in [digest for digest, each in self._payloads.items() if each.id not in payloads]:
+            del self._payloads[digest]
+        self._alike = {key: each for key, each in self._alike.items() if each.id in payloads}
+        for number in [number for number in self._raw if number not in payloads]:
+            self._raw_size -= len(self._raw.pop(number))
+
+    # -- what an answer becomes ------------------------------------------------------------------------------------
+
+    def _keep(self, answer: Answer) -> None:
+        asked = key_of(answer.asked)
+        known = self.known.pop(asked, None) or self._ask(answer)
+        self.known[asked] = known  # the question asked last comes last
+        if len(self.known) > MOST_KNOWN:
+            self.known.popitem(last=False)
+        known.at_ms = answer.at_ms
+        problem = answer.problem and msgspec.json.encode(tuple(map(_text, answer.problem))).decode()
+        digest = b"" if problem is not None else _digest(answer.body)
+        if problem == known.problem and (problem is not None or digest == known.digest):
+            self._repeat(known, answer)
+            return
+        known.problem = problem
+        if problem is None and digest != known.digest:
+            self._change(known, answer, digest)
+        payload = known.last.id if problem is None and known.last is not None else None
+        row = Changed(self._number, answer.at_ms, max(0, answer.took_ms), known.id, payload, problem)
+        self.database.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, crc_of(row)))
+        self._has_changes = True
+
+    def _ask(self, answer: Answer) -> Known:
+        """Add a new question."""
+        from console.wire.schemas import api_name
+
+        api = "tls_handshake" if answer.api_key == HANDSHAKE else api_name(answer.api_key) or ""
+        request = self._payloads.get(_digest(answer.request))
+        if request is None:
+            like = answer.api_key, answer.version, True
+            request = self._put(answer.request, [self._alike.get(like)])
+            self._remember(_digest(answer.request), request, like)
+        self._questions += 1
+        of = answer.node, _text(answer.host), answer.port
+        row = Question(self._questions, self.part, *of, api, answer.api_key, answer.version, request.id)
+        self.database.execute("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, crc_of(row)))
+        return Known(row.id)
+
+    def _repeat(self, known: Known, answer: Answer) -> None:
+        columns = self._repeats
+        if not columns.questions:
+            self._first = self._last = self._number
+            self._first_ms = self._last_ms = answer.at_ms
+        columns.questions.append(known.id)
+        columns.further.append(self._number - self._last)
+        columns.after.append(answer.at_ms - self._last_ms)
+        columns.took.append(max(0, answer.took_ms))
+        self._last, self._last_ms = self._number, answer.at_ms
+        self._has_repeats = True
+        self._release(known.last)  # most answers of a cluster stay as they are
+
+    def _change(self, known: Known, answer: Answer, digest: bytes) -> None:
+        """Set a question's last payload to a new answer's body."""
+        like = answer.api_key, answer.version, False
+        payload = self._payloads.get(digest)
+        if payload is None:
+            payload = self._put(answer.body, [*self._bases(known), self._alike.get(like)])
+            self._remember(digest, payload, like)
+            if known.last is not None:  # what is answered once, as configs, need not be held
+                self._hold(payload, answer.body)
+        self._release(known.last)
+        if not payload.depth or known.first is None:
+            known.first = payload
+        known.last, known.digest = payload, digest
+
+    def _bases(self, known: Known) -> Iterator[_Payload | None]:
+        """Yield the payloads on which the next answer to a question may be based, the best one first."""
+        last, first = known.last, known.first
+        if last is not None and first is not None:
+            far = last.depth - first.depth
+            if far < CHAIN and (last.id in self._raw or far <= _NEAR):
+                yield last
+        yield first
+
+    def _put(self, data: bytes, bases: list[_Payload | None]) -> _Payload:
+        """Add a payload, compressed with the first of these bases that the limits allow and that makes it smaller."""
+        base = next((each for each in bases if each is not None and _fits(each, len(data))), None)
+        cell = squeezed(data, payload_of(self.database, base.id, self._raw)) if base is not None else squeezed(data)
+        if base is not None and len(cell) > len(data) // _UNLIKE:
+            alone = squeezed(data)
+            if len(alone) <= len(cell) * _GAIN:
+                base, cell = None, alone  # it needs no other to be there
+        made = self.database.execute(
+            "INSERT INTO payloads (base, size, zstd) VALUES (?, ?, ?)",
+            (base.id if base is not None else None, len(data), cell),
+        )
+        depth, before = (base.depth + 1, base.made) if base is not None else (0, 0)
+        return _Payload(made.lastrowid or 0, len(data), depth, before + len(data))
+
+    def _remember(self, digest: bytes, payload: _Payload, like: tuple[int, int, bool]) -> None:
+        self._payloads[digest] = payload
+        if len(self._payloads) > MOST_KNOWN:
+            self._payloads.popitem(last=False)
+        if not payload.depth:
+            self._alike[like] = payload
+
+    def _hold(self, payload: _Payload, data: bytes) -> None:
+        self._raw[payload.id] = data
+        self._raw_size += len(data)
+        while self._raw_size > self._most_held:
+            self._raw_size -= len(self._raw.popitem(last=False)[1])
+
+    def _release(self, payload: _Payload | None) -> None:
+        if payload is not None and (raw := self._raw.pop(payload.id, None)) is not None:
+            self._raw_size -= len(raw)
+
+
+def create(database: sqlite3.Connection) -> None:
+    """Make the tables of a record in an empty database. Raises OSError."""
+    with as_os_errors():
+        database.execute("BEGIN IMMEDIATE")
+        database.execute(f"PRAGMA application_id = {APPLICATION}")
+        database.execute(f"PRAGMA user_version = {FORMAT}")
+        for table in TABLES.values():
+            database.execute(table)
+        database.executemany("INSERT INTO meta VALUES (?, ?)", META)
+        database.execute("COMMIT")
+
+
+def key_of(asked: Asked) -> Asked:
+    """Return what a question is known by: of a long request, as for the offsets of 4,000 partitions, its digest."""
+    return asked._replace(request=_digest(asked.request)) if len(asked.request) >= HASHED_FROM else asked
+
+
+@contextmanager
+def as_os_errors() -> Iterator[None]:
+    """Raise an error of the database as an OSError."""
+    try:
+        yield
+    except (sqlite3.Error, Damaged) as error:
+        is_full = getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
+        raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
+
+
+def _fits(base: _Payload, size: int) -> bool:
+    is_of_few = base.depth < DEEPEST and base.made + size <= MOST_MADE
+    return is_of_few and is_base(base.size) and size // _SMALLER <= base.size
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _text(text: str) -> str:
+    """Return the text as UTF-8 can encode it: each lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,769 @@
+"""Elections and cancelled moves: what is forecast is what the embedded cluster then does, and real brokers, 4.3 and
+3.9, do it as Kafka's own commands do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from console.admin import partitions, topics
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.link import until_settled
+from console.admin.partitions import moved
+from console.admin.replicas import replica_logs
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.answers.results import Printer
+from console.cli import main as cli
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
+from console.embedded.handlers.elect_leaders import elect
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import produced_batch
+from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.embedded.state import ClusterState
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterReassignments,
+    CreateTopics,
+    ElectLeaders,
+    MoveTarget,
+    NewTopic,
+    Outcome,
+    PartitionTarget,
+    Status,
+)
+from console.model.cluster import Partition, Reassignment, ReplicaLogs, Topic
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.elections import UncleanElection, leaders_by_broker, needs_preferred, unclean_election
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.compile import compile_plan, predict, runbook
+from console.plan.conflicts import conflicts
+from console.plan.current_state import current_state, verdict
+from console.plan.diff import diff
+from console.plan.edits import CancelMove, ElectPreferred, ElectUnclean
+from console.plan.kafka_tools import STDIN
+from console.plan.kinds.leaders import preferred_elections
+from console.plan.plan import EMPTY, StageReport, stage
+from console.plan.reconcile import ApplyOptions, ApplyReport
+from console.plan.requests import RECORD_LIMIT, Facts
+from console.plan.risks import effects, risks
+from console.plan.staged import Described
+from console.session.applying import check_plan
+from console.session.plan_facts import read_for_risks
+from console.session.reading import read_needs
+from console.session.script_runner import Runner
+from console.session.session import Session
+from console.wire.schemas import api_key
+from tests.embedded.record_batches import batch
+from tests.embedded.test_state_laws import BROKERS, fresh
+from tests.support.applied import apply_plan
+from tests.support.cpu_time import least_cpu_seconds
+from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import BOTH
+from tests.support.whole_history import read_history
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+def snapshot_of(state: ClusterState) -> Snapshot:
+    """What a session would read of a state, with what each replica that is up holds."""
+    alive = frozenset(state.alive())
+    topics, logs = {}, {}
+    for name, topic in state.topics.items():
+        partitions = []
+        for index, each in enumerate(topic.partitions):
+            down = tuple(replica for replica in each.replicas if replica not in alive)
+            partitions.append(Partition(index, each.leader, each.replicas, each.isr, down, each.leader_epoch))
+            log = state.logs[name, index]
+            logs[name, index] = ReplicaLogs({each: log.end_of(each) for each in each.replicas if each in alive})
+        topics[name] = Topic(name, tuple(partitions))
+    moment = {"topics": None}
+    return Snapshot(topics=topics, replica_logs=logs, read_at=moment)  # type: ignore[arg-type]
+
+
+def append(state: ClusterState, name: str, index: int, count: int) -> None:
+    partition = state.topics[name].partitions[index]
+    if partition.leader >= 0:
+        state.logs[name, index].append(produced_batch(batch(*[b"x"] * count)), partition.leader_epoch)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from("ab"), st.integers(0, 1), st.integers(1, 3)),
+    st.tuples(st.just("down"), st.sampled_from(BROKERS)),
+    st.tuples(st.just("up"), st.sampled_from(BROKERS)),
+)
+
+
+REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+def after(steps: Sequence[tuple[object, ...]], places: Sequence[tuple[int, ...]]) -> ClusterState:
+    """A state to which this happened."""
+    state = fresh()
+    for name, some in zip("ab", (places[:2], places[2:]), strict=True):
+        state.put_topic(new_topic(name, some, BROKERS))
+        state.logs.update({(name, index): PartitionLog() for index in range(2)})
+    for step in steps:
+        match step:
+            case ("write", str(name), int(index), int(count)):
+                append(state, name, index, count)
+            case ("down", int(broker)) if state.brokers[broker].alive:
+                broker_lost(state, broker)
+            case ("up", int(broker)) if not state.brokers[broker].alive:
+                broker_back(state, broker)
+    return state
+
+
+@given(st.lists(STEPS, max_size=25), st.lists(REPLICAS, min_size=4, max_size=4))
+def test_the_leaders_that_are_forecast_are_those_that_are_elected(
+    steps: list[tuple[object, ...]], places: list[tuple[int, ...]]
+) -> None:
+    state = after(steps, places)
+    snapshot = snapshot_of(state)
+    report = stage(EMPTY, preferred_elections(snapshot.topics), snapshot)
+    assert not report.refused
+    forecast = predict(snapshot, report.plan)
+    for each in report.added:
+        assert isinstance(each.edit, ElectPreferred)
+        assert elect(state, PREFERRED, each.edit.topic, each.edit.partition).code == 0
+    for dropped in report.dropped:
+        assert isinstance(dropped.edit, ElectPreferred)
+        refusal = elect(state, PREFERRED, dropped.edit.topic, dropped.edit.partition)
+        assert refusal.code == ErrorCode.preferred_leader_not_available, dropped.reason
+    now = snapshot_of(state)
+    assert leaders_by_broker(now.topics.values()) == leaders_by_broker(forecast.topics.values())
+    assert {name: [each.leader for each in topic.partitions] for name, topic in now.topics.items()} == {
+        name: [each.leader for each in topic.partitions] for name, topic in forecast.topics.items()
+    }
+    if report.added:
+        (lines,) = effects(report.plan.staged, snapshot).values()
+        changed = leaders_by_broker(forecast.topics.values())
+        before = leaders_by_broker(snapshot.topics.values())
+        for broker in BROKERS:
+            said = f"{broker}: {before[broker]} → {changed[broker]}"
+            assert (said in lines[0]) == (before[broker] != changed[broker]), lines
+    for each in report.added:
+        there = current_state(each.edit, Described(now))
+        assert verdict(each.edit, each.was, there) is Status.APPLIED
+        assert verdict(each.edit, each.was, current_state(each.edit, Described(snapshot))) is Status.NOT_APPLIED
+
+
+@given(st.lists(STEPS, max_size=25), st.lists(REPLICAS, min_size=4, max_size=4))
+def test_what_an_unclean_election_loses_lies_in_the_range_that_is_said(
+    steps: list[tuple[object, ...]], places: list[tuple[int, ...]]
+) -> None:
+    state = after(steps, places)
+    snapshot = snapshot_of(state)
+    for name, topic in snapshot.topics.items():
+        for partition in topic.partitions:
+            number = partition.number
+            edit = ElectUnclean(name, number)
+            report = stage(EMPTY, [edit], snapshot)
+            log = state.logs[name, number]
+            end = log.end
+            if partition.leader >= 0:
+                assert report.refused
+                assert elect(state, UNCLEAN, name, number).code == ErrorCode.election_not_needed
+                continue
+            if report.refused:
+                assert elect(state, UNCLEAN, name, number).code == ErrorCode.eligible_leaders_not_available
+                continue
+            would = report.added[0].was
+            assert isinstance(would, UncleanElection)
+            forecast = predict(snapshot, report.plan).topics[name].partitions[number]
+            assert elect(state, UNCLEAN, name, number).code == 0
+            now = state.topics[name].partitions[number]
+            assert (now.leader, now.isr) == (forecast.leader, forecast.isr)
+            assert now.leader == would.elected
+            lost = end - log.end
+            assert log.end == would.first
+            assert would.least <= lost
+            assert would.most is None or lost <= would.most
+            assert verdict(edit, would, current_state(edit, Described(snapshot_of(state)))) is Status.APPLIED
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(-1, 12))
+def test_another_source_of_offsets_only_raises_what_is_surely_lost(one: int, two: int, three: int, seen: int) -> None:
+    partition = Partition(0, -1, (1, 2, 3), (9,), (9,))
+    logs = ReplicaLogs({1: one, 2: two, 3: three})
+    plain, more = unclean_election(partition, logs), unclean_election(partition, logs, seen)
+    assert (plain.elected, plain.first, plain.most) == (1, one, None)
+    assert plain.least == max(one, two, three) - one
+    assert more.least == max(plain.least, seen - one)
+    assert unclean_election(partition, ReplicaLogs(logs.ends, eligible=(2,))).clean is False, "an ISR comes first"
+    eligible = unclean_election(Partition(0, -1, (1, 2, 3), ()), ReplicaLogs(logs.ends, eligible=(2,)))
+    assert (eligible.elected, eligible.clean, eligible.most) == (2, True, 0)
+    last = unclean_election(Partition(0, -1, (1, 2, 3), ()), ReplicaLogs(logs.ends, eligible=(), last_known=(3,)))
+    assert (last.elected, last.clean) == (3, False)
+    assert last.most == last.least == max(one, two, three) - three
+    gone = unclean_election(Partition(0, -1, (1, 2), (1,), (1, 2)), None)
+    assert (gone.elected, gone.first, gone.most) == (-1, -1, None)
+
+
+def many(count: int) -> Snapshot:
+    """Topics of ten partitions on two brokers, of which the second leads all."""
+    partitions = tuple(Partition(number, 2, (1, 2), (1, 2)) for number in range(10))
+    topics = {f"t{number:05}": Topic(f"t{number:05}", partitions) for number in range(count // 10)}
+    moves = tuple(Reassignment(name, number, (1, 2, 3), (3,), (1,)) for name in topics for number in range(10))
+    return Snapshot(topics=topics, reassignments=moves, read_at={"topics": None, "reassignments": None})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("kind", ["elect", "cancel"])
+def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind: str) -> None:
+    def work(count: int, snapshot: Snapshot) -> None:
+        if kind == "elect":
+            edits = preferred_elections(snapshot.topics)
+        else:
+            edits = tuple(CancelMove(name, number) for name in snapshot.topics for number in range(10))  # type: ignore[assignment]
+        report = stage(EMPTY, edits, snapshot)
+        assert len(report.added) == count
+        steps = compile_plan(report.plan, Facts())
+        assert [len(step.staged) for step in steps] == [RECORD_LIMIT] * (count // RECORD_LIMIT)
+        assert {each.edit.target for step in steps for each in step.staged} == {each.target for each in edits}
+        for step in steps:
+            sent = step.request
+            assert isinstance(sent, ElectLeaders | AlterReassignments)
+            assert len(sent.partitions if isinstance(sent, ElectLeaders) else sent.moves) <= RECORD_LIMIT
+        assert len(effects(report.plan.staged, snapshot)) == (1 if kind == "elect" else count)
+        assert not conflicts(report.plan.staged, snapshot)
+        after = predict(snapshot, report.plan)
+        if kind == "elect":
+            assert leaders_by_broker(after.topics.values()) == {1: count}
+        else:
+            assert after.reassignments == ()
+
+    few, all_ = many(10_000), many(40_000)
+    small = least_cpu_seconds(lambda: work(10_000, few))
+    large = least_cpu_seconds(lambda: work(40_000, all_), 2)
+    # Linear is four times; with quadratic work it would be sixteen.
+    assert large < 9 * small
+    assert large < 8.0
+
+
+@asynccontextmanager
+async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncIterator[Session]:
+    address = cluster.addresses[max(cluster.state.alive())]
+    with AdminClient(ConnectionSettings((address,), **settings)) as client:  # type: ignore[arg-type]
+        yield Session(client, Context("test", "tests", client.settings), "run")
+
+
+async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """A script's exit code, its output and its complaints."""
+    runner = Runner(session, text, Printer("text"))
+    await runner.run(parse(text))
+    written = capsys.readouterr()
+    return runner.exit_code(), written.out, written.err
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    """Of topic lost the replicas 2 and 3 are behind, and broker 1, which led, is down."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as made:
+        made.state.put_topic(new_topic("lost", [(1, 2, 3), (4, 1)], BROKERS))
+        made.state.logs["lost", 0] = PartitionLog()
+        append(made.state, "lost", 0, 5)
+        await made.broker_down(2)
+        append(made.state, "lost", 0, 3)
+        await made.broker_down(3)
+        append(made.state, "lost", 0, 2)
+        await made.broker_down(1)
+        await made.broker_up(2)
+        await made.broker_up(3)
+        yield made
+
+
+async def test_an_unclean_election_has_to_be_accepted_for_its_partition(
+    cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    staging = "elect unclean topic lost partition 0; apply --yes"
+    for accept in ("", " --accept unclean-loss", " --accept unclean-loss=lost/1"):
+        async with session_on(cluster) as session:
+            code, out, err = await ran(session, staging + accept, capsys)
+        assert code == 3
+        assert cluster.state.topics["lost"].partitions[0].leader == -1
+        assert "records from offset 5 on are lost: at least 3; broker 1 may have more, and does not answer" in err
+        assert "unclean-loss=lost/0" in err.partition("if it is meant, write apply --accept ")[2]
+        assert "! no way back: leader of lost/0: the records that the new leader does not have are gone" in out
+    async with session_on(cluster) as session:
+        code, out, _ = await ran(session, staging + " --accept unclean-loss=lost/0", capsys)
+        assert code == 0, out
+        assert cluster.state.topics["lost"].partitions[0].leader == 2
+        assert cluster.state.logs["lost", 0].end == 5
+        assert "revert" not in out
+        code, out, _ = await ran(session, "revert 1", capsys)
+        assert "the records that the new leader does not have are gone" in out
+        (change,) = (await read_history(session)).changes.values()
+        (entry,) = change.intent.entries
+        assert entry.staged.was == UncleanElection(-1, (1, 2, 3), (1,), 2, False, 5, 3, None)
+
+
+async def test_what_replicas_hold_is_said_before(cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    async with session_on(cluster) as session:
+        _, out, _ = await ran(session, "elect unclean topic lost partition 0; plan", capsys)
+    assert "broker 2 leads then: of the replicas 1,2,3 the first that is alive" in out
+    assert "broker 1: down, in the ISR" in out
+    assert "broker 2: its log ends at 5," in out
+    assert "broker 3: its log ends at 8," in out
+    assert "no committed record is lost if broker 1 comes back instead" in out
+
+
+async def test_another_candidate_since_is_a_conflict(cluster: EmbeddedCluster) -> None:
+    async with session_on(cluster) as session:
+        await read_needs(session, needs_of_script(parse("elect unclean topic lost partition 0")))
+        session.stage([ElectUnclean("lost", 0)])
+        await cluster.broker_down(2)
+        accepted = ApplyOptions(risks=frozenset({"unclean-loss=lost/0"}))
+        report = await apply_plan(session, accepted)
+        assert not report.sent
+        (conflict,) = report.conflicts
+        assert conflict.was.value == (
+            "no leader, broker 2 would be elected: records from offset 5 on are lost: at least 3"
+        )
+        assert conflict.theirs.value == (
+            "no leader, broker 3 would be elected: records from offset 8 on are lost: how many is unknown"
+        )
+        await cluster.broker_up(1)
+        report = await apply_plan(session, accepted)
+        assert report.sent, "it has a leader: nothing is overwritten, and the controller elects none"
+        assert cluster.state.topics["lost"].partitions[0].leader == 1
+        assert cluster.state.logs["lost", 0].end == 10
+
+
+async def test_where_nothing_is_to_elect_or_to_cancel_that_is_said(
+    cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with session_on(cluster) as session:
+        code, out, _ = await ran(session, "elect preferred topic lost; cancel move topic lost", capsys)
+        assert code == 0
+        assert (
+            "not needed: leader of lost/0: it stays without a leader: broker 1, its preferred replica, is down" in out
+        )
+        assert "not needed: move of lost/0, move of lost/1: it does not move" in out
+        code, out, _ = await ran(session, "elect preferred broker 4", capsys)
+        assert "not needed: leader of lost/1: broker 4, its preferred replica, leads already" in out
+        code, _, err = await ran(session, "elect preferred broker 77; elect preferred topic none", capsys)
+        assert code == 1
+        assert "77" in err
+    await cluster.broker_up(1)
+    async with session_on(cluster) as session:
+        code, out, _ = await ran(
+            session, "elect unclean topic lost partition 0; elect preferred topic lost partition 9", capsys
+        )
+        assert code == 1
+        assert "broker 1 leads it: an unclean election is for a partition without a leader" in out
+        assert "topic lost has no partition 9. It has 0 to 1." in out
+
+
+@pytest.mark.parametrize(("cut", "state"), [(Cut.BEFORE, "unknown"), (Cut.AFTER, "applied")])
+async def test_a_lost_answer_of_an_election_is_settled_by_looking(
+    cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str], cut: Cut, state: str
+) -> None:
+    await cluster.broker_up(1)
+    start_move(cluster, "lost", 1, (1, 4))
+    async with CuttingProxy(cluster.addresses[4]) as proxy:
+        with AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as client:
+            session = Session(client, Context("test", "tests", client.settings), "run")
+            proxy.arm(api_key("elect_leaders"), cut)
+            code, out, _ = await ran(session, "elect preferred topic lost partition 1; apply --yes", capsys)
+            assert f"leader of lost/1  {state}" in out
+            assert code == (0 if state == "applied" else 1)
+
+
+async def test_a_move_is_cancelled_and_one_that_ended_by_itself_is_a_conflict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
+        cluster.state.put_topic(new_topic("moved", [(1, 2), (2, 1)], (1, 2, 3)))
+        await cluster.broker_down(3)
+        for number in range(2):
+            assert start_move(cluster, "moved", number, (1, 3)).code == 0
+        async with session_on(cluster) as session:
+            code, out, _ = await ran(session, "cancel move topic moved partition 0; plan", capsys)
+            assert "1,2 → 1,3" in out
+            assert "what broker 3 copied is dropped; how much is unknown" in out
+            assert "it stays on 1,2, with 1 as the preferred leader" in out
+            assert "another tool or operator may need it" in out
+            code, out, _ = await ran(session, "apply --yes", capsys)
+            assert code == 0, out
+            assert cluster.state.topics["moved"].partitions[0].replicas == (1, 2)
+            _, out, _ = await ran(session, "revert 1", capsys)
+            assert "move topic moved partition 0 to 1,3 starts the move again" in out
+        async with session_on(cluster) as session:
+            await ran(session, "cancel move topic moved", capsys)
+            assert [each.edit for each in session.plan.staged] == [CancelMove("moved", 1)]
+            await cluster.broker_up(3)
+            await cluster.settled()
+            report = await apply_plan(session)
+            assert not report.sent
+            (conflict,) = report.conflicts
+            assert (conflict.was.value, conflict.theirs.value) == ("1,2 → 1,3", "1,3")
+
+
+@given(st.permutations([1, 2, 3]), st.sampled_from(["cancelled", "done", "moving", "other"]))
+def test_a_lost_cancellation_is_told_from_a_move_that_ended(order: list[int], what: str) -> None:
+    was = Reassignment("t", 0, tuple(order), (order[0],), (order[2],))
+    now = {
+        "cancelled": Reassignment("t", 0, tuple(order[1:]), (), ()),
+        "done": Reassignment("t", 0, tuple(order[:2]), (), ()),
+        "moving": was,
+        "other": Reassignment("t", 0, (7, 8), (), ()),
+    }[what]
+    status = {
+        "cancelled": Status.APPLIED,
+        "done": Status.NOT_APPLIED,
+        "moving": Status.NOT_APPLIED,
+        "other": Status.UNKNOWN,
+    }
+    assert verdict(CancelMove("t", 0), was, now) is status[what]
+    partition = Partition(0, 1, now.replicas, ())
+    original = tuple(order[1:])
+    outcome = moved(None, partition, now if now.adding else None, original)
+    assert (outcome is Status.APPLIED) == (what == "cancelled")
+
+
+async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    users = {"admin": Secret("a"), "alice": Secret("b")}
+    spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=users), super_users=frozenset({"User:admin"}))
+    async with EmbeddedCluster(spec) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2)))
+        assert start_move(cluster, "orders", 0, (2, 1)).code == 0
+        for kind, name in (("TOPIC", "orders"), ("CLUSTER", "kafka-cluster")):
+            cluster.state.add_acl(
+                Acl(
+                    AclResourceType.parse(kind),
+                    name,
+                    PatternType.parse("LITERAL"),
+                    "User:alice",
+                    "*",
+                    AclOperation.parse("DESCRIBE"),
+                    Permission.parse("ALLOW"),
+                )
+            )
+        async with session_on(
+            cluster, security_protocol="SASL_PLAINTEXT", sasl=SaslSettings("PLAIN", "alice", Secret("b"))
+        ) as session:
+            for verb in ("check", "apply --yes"):
+                code, out, _ = await ran(session, f"elect preferred topic orders; {verb}; discard", capsys)
+                assert code == 1
+                assert "elections and moves need ALTER on the cluster" in out
+            change = ElectLeaders((PartitionTarget("orders", 0),))
+            (outcome,) = await session.client.run(send, change, validate_only=False)
+            assert outcome.failure is not None
+            assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
+            cancel = AlterReassignments({MoveTarget("orders", 0): None})
+            (outcome,) = await session.client.run(send, cancel, validate_only=False)
+            assert outcome.failure is not None
+            assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
+    assert cluster.state.topics["orders"].partitions[0].leader == 1
+
+
+def test_brokers_and_partitions_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2), (2, 1), (3, 1)], (1, 2, 3))))
+        cluster.call(lambda c: start_move(c, "orders", 1, (1, 2)))
+        assert (
+            cli.run(["run", "-b", cluster.bootstrap, "--output", "json", "-e", "list brokers; describe topic orders"])
+            == 0
+        )
+        brokers, topic = map(json.loads, capsys.readouterr().out.splitlines()[:2])
+    found = {each["id"]: (each["leaders"], each["preferred_leaders"], each["to_elect"]) for each in brokers["brokers"]}
+    assert found == {1: (1, 2, 1), 2: (1, 0, 0), 3: (1, 1, 0)}
+    assert "moves_to" not in topic["partitions"][0]
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+ELECT, REASSIGN = (
+    "org.apache.kafka.tools.LeaderElectionCommand",
+    "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+)
+
+
+FIRST, SECOND, THIRD = 2, 3, 4
+"""The brokers that tests stop: broker 1 is the only controller."""
+
+
+@pytest.fixture
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
+    made.start()
+    yield made
+    made.close()
+
+
+async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:
+    """A session in which a statement was staged."""
+    session = Session(client, Context("test", "test", client.settings, journal=False))
+    (parsed,) = parse(statement)
+    await read_needs(session, needs_of_script([parsed]))
+    report = session.stage(to_edits(parsed, session.snapshot, plan=session.plan))  # type: ignore[arg-type]
+    return session, report
+
+
+def outcomes_of(report: ApplyReport) -> list[Outcome]:
+    return [outcome for result in report.results for outcome in result.outcomes]
+
+
+async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
+    listing = await client.run(topics.describe_topics, [name])
+    return listing.topics[name].partitions
+
+
+async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
+    """Wait until every replica is in the ISR of every partition."""
+
+    async def read() -> bool:
+        return any(len(each.isr) < replicas for each in await described(client, name))
+
+    assert await until_settled(read, bool, within=60, attempts=600) is False
+
+
+async def copied(client: AdminClient, name: str) -> None:
+    """Wait until all replicas of partition 0 that are up have the same records."""
+    (partition,) = await described(client, name)
+    place = name, 0
+
+    async def read() -> set[int]:
+        found = await client.run(replica_logs, {place: partition.replicas})
+        return set(found[place].ends.values())
+
+    assert len(await until_settled(read, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
+
+
+async def write(cluster: KafkaCluster, topic: str, count: int, size: int = 100) -> None:
+    """Records one by one, acknowledged by the leader alone: what it has more than others may be lost."""
+    producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, max_request_size=2**21)
+    await producer.start()
+    try:
+        for _ in range(count):
+            await producer.send_and_wait(topic, b"x" * size, partition=0)
+    finally:
+        await producer.stop()
+
+
+def elected_by(output: str) -> set[PartitionTarget]:
+    """The partitions that kafka-leader-election says it elected a leader for."""
+    line = re.search(r"Successfully completed leader election \(PREFERRED\) for partitions (.*)", output)
+    names = line[1].split(", ") if line else []
+    return {PartitionTarget(topic, int(number)) for topic, _, number in (name.rpartition("-") for name in names)}
+
+
+@BOTH
+async def test_the_same_leaders_as_kafkas_own_command_elects(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+) -> None:
+    """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
+    changes, and applying it leads to the leaders that were forecast."""
+    replicas = [((start % 3) + 2, ((start + 1) % 3) + 2) for start in range(12)]
+    assert (await client.run(send, CreateTopics((NewTopic(name, assignments=tuple(replicas)),)), validate_only=False))[
+        0
+    ].ok
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
+    await in_sync(client, name, 2)
+    session, report = await staged(client, "elect preferred all")
+    wanted = {each.edit.target for each in report.added}
+    assert {each.number for each in wanted if each.topic == name} == {1, 4, 7, 10}  # type: ignore[union-attr]
+    done = await asyncio.to_thread(
+        racked_cluster.run_tool,
+        ELECT,
+        "--bootstrap-server",
+        racked_cluster.bootstrap,
+        "--election-type",
+        "preferred",
+        "--all-topic-partitions",
+    )
+    assert elected_by(done.stdout) == wanted, done.stdout
+    assert not any(map(needs_preferred, await described(client, name)))
+
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
+    await in_sync(client, name, 2)
+    session, report = await staged(client, "elect preferred all")
+    assert {each.edit.target for each in report.added} == wanted, "the same again"
+    forecast = predict(session.snapshot, session.plan)
+    assert (await check_plan(session)).ok
+    (line, _) = next(iter(effects(session.plan.staged, session.snapshot).values()))
+    applied = await apply_plan(session)
+    assert {(each.target, each.status) for each in outcomes_of(applied)} == {(each, Status.APPLIED) for each in wanted}
+    await session.read_topics()
+    leaders = leaders_by_broker(session.snapshot.topics.values())
+    assert leaders == leaders_by_broker(forecast.topics.values())
+    forecast_leaders = dict(re.findall(r"(\d+): \d+ → (\d+)", line))
+    assert forecast_leaders == {str(broker): str(leaders[broker]) for broker in (SECOND, THIRD)}
+    _, again = await staged(client, f"elect preferred topic {name}")
+    assert not again.added
+    assert {each.reason for each in again.dropped} <= {
+        f"broker {b}, its preferred replica, leads already" for b in (2, 3, 4)
+    }
+
+    # The runbook's commands, of some partitions and of one.
+    for some in ((0, 3, 6), (9,)):
+        swapped = {MoveTarget(name, number): replicas[number][::-1] for number in some}
+        moved = await client.run(send, AlterReassignments(swapped), validate_only=False)
+        assert all(each.ok for each in moved)
+        session, report = await staged(client, f"elect preferred topic {name}")
+        assert {each.edit.target for each in report.added} == {PartitionTarget(name, number) for number in some}
+        (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
+        file = tmp_path / "partitions.json"
+        file.write_text(command.stdin)
+        words = [str(file) if word == STDIN else word for word in command.words[1:]]
+        done = await asyncio.to_thread(racked_cluster.run_tool, ELECT, *words)
+        assert elected_by(done.stdout) == {PartitionTarget(name, number) for number in some}, done.stdout + done.stderr
+
+
+@BOTH
+async def test_a_preferred_replica_that_is_away_stays_away(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str
+) -> None:
+    """Its partitions are named and not staged; sent all the same, brokers refuse them."""
+    made = CreateTopics((NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
+    assert (await client.run(send, made, validate_only=False))[0].ok
+    await asyncio.to_thread(racked_cluster.stop, SECOND)
+    await asyncio.to_thread(racked_cluster.await_brokers, (1, FIRST, THIRD))
+    _, report = await staged(client, f"elect preferred topic {name}")
+    assert not report.added
+    assert [each.reason for each in report.dropped] == [
+        f"broker {FIRST} goes on leading: broker {SECOND}, its preferred replica, is down"
+    ]
+    (outcome,) = await client.run(send, _elect(name), validate_only=False)
+    assert outcome.failure is not None
+    assert (outcome.status, outcome.failure.name) == (Status.FAILED, "PREFERRED_LEADER_NOT_AVAILABLE")
+    _, refused = await staged(client, f"elect unclean topic {name} partition 0")
+    assert f"broker {FIRST} leads it" in refused.refused[0].reason
+
+
+def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
+    return partitions.ElectLeaders((PartitionTarget(name, 0),), unclean)
+
+
+@BOTH
+@pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.takes(25)
+async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
+) -> None:
+    """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
+    come back, and the one that has less is earlier in the order of the replicas."""
+    all_, two, one = 50, 30, 20
+    topic = NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
+    assert (await client.run(send, CreateTopics((topic,)), validate_only=False))[0].ok
+    await write(racked_cluster, name, all_)
+    for broker, more in ((THIRD, two), (SECOND, one), (FIRST, 0)):
+        await copied(client, name)
+        # As a crash: what it wrote is there, and a shutdown in order would wait for another leader.
+        await asyncio.to_thread(racked_cluster.kill, broker)
+        await asyncio.to_thread(racked_cluster.await_brokers, racked_cluster.running)
+        if more:
+            await write(racked_cluster, name, more)
+    _, report = await staged(client, f"elect unclean topic {name} partition 0")
+    (refused,) = report.refused
+    assert refused.reason == "no replica of it is alive"
+    (outcome,) = await client.run(send, _elect(name, unclean=True), validate_only=False)
+    assert outcome.failure is not None
+    assert outcome.failure.name == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+
+    back = (THIRD,) if min_isr == 2 else (THIRD, SECOND)
+    for broker in back:
+        await asyncio.to_thread(racked_cluster.restart, broker)
+    session, report = await staged(client, f"elect unclean topic {name} partition 0")
+    would = report.added[0].was
+    assert isinstance(would, UncleanElection)
+    assert (would.elected, would.first) == (THIRD, all_)
+    assert (would.least, would.most) == (two if SECOND in back else 0, None)
+    lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
+    assert f"broker {THIRD} leads then: of the replicas {FIRST},{THIRD},{SECOND} the first that is alive" in lines
+    (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
+    assert (risk.name, risk.subject) == ("unclean-loss", f"{name}/0")
+    forecast = predict(session.snapshot, session.plan).topics[name].partitions[0]
+
+    for accepted in ((), ("unclean-loss",), (f"unclean-loss={name}/1",)):
+        unaccepted = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
+        assert not unaccepted.sent
+    applied = await apply_plan(session, ApplyOptions(risks=frozenset({f"unclean-loss={name}/0"})))
+    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+
+    async def led() -> Partition:
+        (found,) = await described(client, name)
+        return found
+
+    now = await until_settled(led, lambda found: found.leader < 0, within=30, attempts=300)
+    assert now.leader == forecast.leader == THIRD
+    await asyncio.to_thread(racked_cluster.restart, FIRST)
+    await in_sync(client, name, 1 + len(back))
+    found, _ = await client.run(partitions.list_offsets, {(name, 0): partitions.LATEST})
+    lost = all_ + two + one - found[name, 0]
+    assert found[name, 0] == would.first
+    assert would.least <= lost == two + one
+
+
+@BOTH
+async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+) -> None:
+    """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
+    made = CreateTopics((NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
+    assert (await client.run(send, made, validate_only=False))[0].ok
+    await write(racked_cluster, name, 60, 500_000)
+    await in_sync(client, name, 2)
+    before = await described(client, name)
+    file = tmp_path / "move.json"
+    move = {"topic": name, "partition": 0, "replicas": [THIRD, SECOND]}
+    file.write_text(json.dumps({"version": 1, "partitions": [move]}))
+    connect = ("--bootstrap-server", racked_cluster.bootstrap)
+    moving = ("--reassignment-json-file", str(file), "--execute", "--throttle", "200000")
+    started = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
+    assert "Successfully started" in started.stdout, started.stdout + started.stderr
+
+    async def copied_bytes() -> int:
+        found = await client.run(replica_logs, {(name, 0): (THIRD,)})
+        return found[name, 0].sizes.get(THIRD, 0)
+
+    assert await until_settled(copied_bytes, lambda size: not size, within=60, attempts=600) > 0
+    session, report = await staged(client, f"cancel move topic {name}")
+    assert [each.edit.target for each in report.added] == [MoveTarget(name, 0)]
+    lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
+    assert any(
+        re.fullmatch(rf"what broker {THIRD} copied is dropped: ≈ .* [KM]iB of ≈ 2\d.* MiB", line) for line in lines
+    )
+    forecast = predict(session.snapshot, session.plan).topics[name].partitions
+    applied = await apply_plan(session)
+    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+    assert await client.run(partitions.list_reassignments) == ()
+    after = await described(client, name)
+    # The same replicas; which of them is first follows from the order in which the move named them.
+    assert [set(each.replicas) for each in after] == [set(each.replicas) for each in before]
+    assert [each.replicas for each in after] == [each.replicas for each in forecast]
+    assert [(each.leader, set(each.isr)) for each in after] == [(each.leader, set(each.isr)) for each in forecast]
+    _, again = await staged(client, f"cancel move topic {name} partition 0")
+    assert [each.reason for each in again.dropped] == ["it does not move"]
+    cancel = AlterReassignments({MoveTarget(name, 0): None})
+    (outcome,) = await client.run(send, cancel, validate_only=False)
+    assert outcome.failure is not None
+    assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"
+
+    # The runbook's command, of a second move.
+    await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
+    session, report = await staged(client, f"cancel move topic {name}")
+    (command,) = runbook(diff(session.plan, session.snapshot), connect)
+    file.write_text(command.stdin)
+    words = [str(file) if word == STDIN else word for word in command.words[1:]]
+    done = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words)
+    assert "Successfully cancelled" in done.stdout, done.stdout + done.stderr
+    assert [set(each.replicas) for each in await described(client, name)] == [set(each.replicas) for each in before]

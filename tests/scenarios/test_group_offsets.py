@@ -1,0 +1,441 @@
+"""Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.groups import find_coordinators
+from console.admin.link import Link, broker, until_settled
+from console.admin.settings import ConnectionSettings
+from console.answers.plan_results import runbook_commands
+from console.cli import main as cli
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
+from console.embedded.faults import Cut, Fault, Meanwhile, Moment
+from console.embedded.group_coordinator import GROUP_TOPIC, ensure_topic, partition_of
+from console.embedded.groups import Committed, Group, Member
+from console.embedded.newer_groups import NewerGroup
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import read_batch, transactional_batch
+from console.embedded.replicas import new_topic, striped
+from console.embedded.scenarios.seed import batch_of
+from console.embedded.spec import ClusterSpec
+from console.embedded.state import ClusterState
+from console.model.changes import Status
+from console.model.cluster import CommittedOffset
+from console.plan.edits import CommitOffset
+from console.plan.kinds.group_offsets import REQUEST_BYTES
+from console.wire.schemas import for_version
+from tests.broker.test_nouns import in_process
+from tests.broker.test_read_groups import joining
+from tests.support.changing import make_topic
+from tests.support.group_flow_cases import Case, parameters
+from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import GROUPS, KafkaCommands
+
+STATIC = {"group.initial.rebalance.delay.ms": "0"}
+
+
+@pytest.fixture(params=["4.4", "3.9"])
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))
+        yield running
+
+
+@pytest.fixture
+async def embedded_client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), visible_timeout=0.05))
+    made.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["like 4.4", "like 3.9", "plain_cluster", "kafka39"])
+async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """Where a cluster is: an embedded one like a release, or a real one."""
+    _, is_embedded, release = request.param.rpartition("like ")
+    if is_embedded:
+        async with EmbeddedCluster(ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
+            yield ",".join(f"{host}:{port}" for host, port in running.addresses.values())
+    else:
+        yield request.getfixturevalue(request.param).bootstrap
+
+
+@parameters
+async def test_cases(case: Case, bootstrap: str, name: str, tmp_path: Path) -> None:
+    settings = ConnectionSettings(parse_bootstrap(bootstrap), visible_timeout=0.05)
+    link = Link(settings)
+    try:
+        await make_topic(link, name, partitions=3, retention_ms="-1")
+    finally:
+        await link.close()
+    with AdminClient(settings) as client:
+        await case(client, bootstrap, name, tmp_path)
+
+
+LOST = {
+    "offset_commit": "reset group billing to earliest",
+    "offset_delete": "delete group billing topic orders",
+    "delete_groups": "delete group billing",
+    "alter_share_group_offsets": "reset group sharing to earliest",
+    "delete_share_group_offsets": "delete group sharing topic orders",
+}
+
+
+@pytest.mark.parametrize("moment", list(Moment), ids=lambda each: each.value)
+@pytest.mark.parametrize("api", LOST)
+async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: Moment) -> None:
+    """What the cluster shows is applied, anything else is unknown."""
+    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], 2, 1), [1]))
+        ensure_topic(running.state)
+        for name, newer in (("billing", None), ("sharing", NewerGroup("share", "Empty", 1, 1))):
+            group = Group(name, protocol_type="consumer", written=True, newer=newer)
+            group.offsets |= {("orders", number): Committed(4, 0) for number in range(2)}
+            running.state.groups[name] = group
+        (address,) = running.addresses.values()
+        running.state.logs["orders", 0], running.state.logs["orders", 1] = PartitionLog(), PartitionLog()
+        made = AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3))
+        made.start()
+        try:
+            running.faults.add(Fault(Cut(moment), api=api, times=1))
+            report = await change(made, LOST[api])
+        finally:
+            made.close()
+        statuses = {outcome.status for result in report.results for outcome in result.outcomes}
+        assert statuses == {Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN}, report
+        assert running.counters.total(api).requests == 1
+        offsets = running.state.groups["billing"].offsets if "billing" in running.state.groups else {}
+        if moment is Moment.BEFORE:
+            assert offsets["orders", 0].offset == 4
+
+
+async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
+    cluster: EmbeddedCluster, embedded_client: AdminClient
+) -> None:
+    """Between the last look and the request's arrival: the coordinator refuses, and that is said."""
+    group = Group("billing", protocol_type="consumer", written=True)
+    group.offsets["orders", 0] = Committed(4)
+    ensure_topic(cluster.state)
+    cluster.state.groups["billing"] = group
+    cluster.state.logs["orders", 0] = PartitionLog()
+
+    def join(state: ClusterState) -> None:
+        group.members["m"] = Member("m", None, "late", "/10.0.0.9", 9.0, 9.0, (("range", b""),))
+
+    cluster.faults.add(Fault(Meanwhile(join), api="offset_commit", times=1))
+    report = await change(embedded_client, "reset group billing topic orders partition 0 to offset 0")
+    (outcome,) = (outcome for result in report.results for outcome in result.outcomes)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.name == "NON_EMPTY_GROUP"
+    assert outcome.failure.message == "group billing has members now (UNKNOWN_MEMBER_ID): one has joined"
+    assert outcome.failure.remedy == "The group has members: stop its consumers first."
+    assert group.offsets["orders", 0].offset == 4
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
+async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
+    """Staged, sent and taken back: no request for a single partition, and none without bounds."""
+    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], count, 1), [1]))
+        ensure_topic(running.state)
+        group = Group("billing", protocol_type="consumer", written=True)
+        for number in range(count):
+            group.offsets["orders", number] = Committed(0, 0)
+            running.state.logs["orders", number] = PartitionLog()
+        running.state.groups["billing"] = group
+        (address,) = running.addresses.values()
+        made = AdminClient(ConnectionSettings((address,)))
+        made.start()
+        try:
+            text = "x" * 400
+            report = await change(made, f"reset group billing to offset 0 metadata {text}")
+            assert report.ok
+            assert {each.metadata for each in group.offsets.values()} == {text}
+            at_once = REQUEST_BYTES // (90 + len(f"billingorders{text}"))
+            commits = running.counters.total("offset_commit").requests
+            assert commits == -(-count // at_once)
+            _, back = await revert(made, report)
+            assert back.ok
+            assert {each.metadata for each in group.offsets.values()} == {""}
+            # Which cluster answers is asked before each step, and on the connection of each change.
+            assert running.counters.total().requests < 50 + 25 * commits
+        finally:
+            made.close()
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
+    *, held: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It hangs in the partition of the offsets' topic that the group's name has, or in another one."""
+    with run_in_thread(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+
+        def seed(cluster: EmbeddedCluster) -> None:
+            state, now = cluster.state, int(cluster.clock.time() * 1000)
+            state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+            ensure_topic(state)
+            state.logs["orders", 0] = log = PartitionLog()
+            log.append(read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
+            state.groups["invoices"] = Group("invoices", protocol_type="consumer", written=True)
+            state.groups["invoices"].offsets["orders", 0] = Committed(2, 0)
+            number = partition_of("invoices", len(state.topics[GROUP_TOPIC].partitions))
+            place = GROUP_TOPIC, number if held else number ^ 1
+            offsets = state.logs.setdefault(place, PartitionLog())
+            batch = read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
+            offsets.append(transactional_batch(batch, 77, 0, 0), 0)
+
+        running.call(seed)
+        arguments = ["run", "-b", running.bootstrap, "-e", "reset group invoices to earliest; plan"]
+        code = await asyncio.to_thread(cli.run, arguments)
+        out = capsys.readouterr().out
+        assert code == 3, out  # staged, and not applied
+        assert ("the transaction of producer 77 is open in __consumer_offsets/" in " ".join(out.split())) is held
+        assert "up to 2 records are read again" in out
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses, visible_timeout=0.05))
+    made.start()
+    yield made
+    made.close()
+
+
+FORMS = (
+    ("to earliest", ["--to-earliest"]),
+    ("to latest", ["--to-latest"]),
+    ("to offset 3", ["--to-offset", "3"]),
+    ("to time 2023-11-14T22:13:25.000Z", ["--to-datetime", "2023-11-14T22:13:25.000Z"]),
+    ("to time 2023-11-14T22:13:25.000+02:00", ["--to-datetime", "2023-11-14T22:13:25.000+02:00"]),
+    ("to time 2033-01-01T00:00:00Z", ["--to-datetime", "2033-01-01T00:00:00.000Z"]),
+    ("to by -2", ["--shift-by", "-2"]),
+    ("to by +3", ["--shift-by", "3"]),
+)
+
+
+SCOPES = (
+    ("", ["--all-topics"]),
+    ("topic {topic} ", ["--topic", "{topic}"]),
+    ("topic {topic} partition 1 ", ["--topic", "{topic}:1"]),
+)
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[KafkaCommands]:
+    with KafkaCommands() as running:
+        yield running
+
+
+async def test_every_form_is_what_kafkas_own_tool_exports(
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands, tmp_path: Path
+) -> None:
+    """The dry run's CSV of kafka-consumer-groups is what is staged, and read from a file gives that again."""
+    await make_topic(link, name, partitions=2, retention_ms="-1")
+    await write(kafka.bootstrap, name, {0: 10, 1: 20})
+    group = f"group of {name}"
+    await read_up_to(kafka.bootstrap, name, group, {0: CommittedOffset(4), 1: CommittedOffset(12)})
+
+    def exported(options: list[str]) -> str:
+        words = ["--bootstrap-server", kafka.bootstrap, "--group", group, "--reset-offsets", "--dry-run", "--export"]
+        ran = tool.run(GROUPS, [*words, *options])
+        assert ran.code == 0, ran
+        # A time after all records is warned about, on the same output.
+        return "".join(f"{line}\n" for line in ran.out.splitlines() if line and not line.startswith("Warn: "))
+
+    async def staged(command: str) -> set[str]:
+        report = await stage(session_of(client), command)
+        assert not report.refused, report
+        edits = [*(each.edit for each in report.added), *(each.edit for each in report.dropped)]
+        assert all(isinstance(edit, CommitOffset) and edit.group == group for edit in edits)
+        return {f"{e.topic},{e.partition},{e.offset}" for e in edits if isinstance(e, CommitOffset)}
+
+    compared = 0
+    for words, options in FORMS:
+        for scope, scope_options in SCOPES:
+            theirs = exported([*options, *(each.format(topic=name) for each in scope_options)])
+            lines = set(theirs.split())
+            assert len(lines) == (1 if "partition" in scope else 2), theirs
+            assert await staged(f"reset group '{group}' {scope.format(topic=name)}{words}") == lines, (words, scope)
+            compared += 1
+            (tmp_path / "offsets.csv").write_text(theirs)
+            assert await staged(f"reset group '{group}' to file '{tmp_path}/offsets.csv'") == lines
+    assert compared == 24
+
+
+async def test_the_runbook_does_what_the_plan_does(
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands
+) -> None:
+    """Each command of the runbook, run by Kafka's own tool, makes what the plan says."""
+    await make_topic(link, name, partitions=3, retention_ms="-1")
+    await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
+    group = f"group-of-{name}"
+    await read_up_to(
+        kafka.bootstrap, name, group, {0: CommittedOffset(4), 1: CommittedOffset(12), 2: CommittedOffset(1)}
+    )
+
+    async def by_runbook(command: str) -> None:
+        session = session_of(client)
+        report = await stage(session, command)
+        assert report.added, report
+        for each in runbook_commands(session.plan, session.snapshot, client.settings):
+            assert each.words[0] == "kafka-consumer-groups", each
+            words = list(each.words[1:])
+            ran = tool.run(GROUPS, words)
+            assert ran.code == 0, ran
+
+    await by_runbook(f"reset group {group} topic {name} to offset 5")
+    assert await offsets(client, group) == dict.fromkeys(range(3), 5)
+    await by_runbook(f"reset group {group} to by -1")
+    assert await offsets(client, group) == dict.fromkeys(range(3), 4)
+    await by_runbook(f"delete group {group} topic {name} partition 1")
+    assert await offsets(client, group) == {0: 4, 2: 4}
+    await by_runbook(f"delete group {group}")
+    assert (await position(client, group)).group is None
+
+
+async def _share_group(client: AdminClient, link: Link, group: str, topic: str) -> None:
+    """A share group that has used the topic, without members again."""
+    (coordinator,) = (await find_coordinators(link, [group], is_change=True))[0].values()
+
+    async def beat(epoch: int) -> Any:
+        return await link.call(
+            "share_group_heartbeat",
+            lambda kio: for_version(
+                kio.ShareGroupHeartbeatRequest,
+                group_id=group,
+                member_id="a-member",
+                member_epoch=epoch,
+                subscribed_topic_names=(topic,),
+            ),
+            to=broker(coordinator),
+            change=True,
+        )
+
+    assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+    assert (await beat(-1)).error_code == 0
+    described = (await position(client, group)).group
+    assert described is not None
+    assert (described.type, described.state) == ("share", "Empty")
+
+
+async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster, name: str) -> None:
+    """KIP-932: set, taken back, deleted by topic, and with the group."""
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
+    client.start()
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=2, retention_ms="-1")
+        await write(plain_cluster.bootstrap, name, {0: 10, 1: 20})
+        group = f"share-{name}"
+        await _share_group(client, link, group, name)
+        first = await change(client, f"reset group {group} topic {name} to offset 5")
+        assert first.ok, first
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        again = await change(client, f"reset group {group} to latest")
+        assert await offsets(client, group) == {0: 10, 1: 20}
+        staged, back = await revert(client, again)
+        assert back.ok, back
+        assert all("records in flight are not restored" in note for note in staged.notes)
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        half = await change(client, f"delete group {group} topic {name} partition 1")
+        (outcome,) = half.results[0].outcomes
+        assert outcome.failure is not None
+        assert outcome.failure.name == "WHOLE_TOPICS_ONLY"
+        gone = await change(client, f"delete group {group} topic {name}")
+        assert gone.ok, gone
+        assert await offsets(client, group) == {}
+        _, back = await revert(client, gone)
+        assert back.ok, back
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        whole = await change(client, f"delete group {group}")
+        assert whole.ok, whole
+        assert (await position(client, group)).group is None
+        _, back = await revert(client, whole)
+        assert back.ok, back
+        described = (await position(client, group)).group
+        assert described is not None
+        assert described.type == "share", "it comes back as what it was"
+        assert await offsets(client, group) == {0: 5, 1: 5}
+    finally:
+        await link.close()
+        client.close()
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "streams"])
+async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
+    """KIP-848, KIP-1071: with a member it is refused, named; without one it is set and taken back."""
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
+    client.start()
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await write(plain_cluster.bootstrap, name, {0: 10})
+        (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
+
+        async def beat(epoch: int) -> Any:
+            def build(kio: ModuleType) -> Any:
+                request = joining(protocol, name)(kio)
+                leaves = {"topology": None} if protocol == "streams" else {}
+                return request if not epoch else replace(request, member_epoch=epoch, **leaves)
+
+            return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator), change=True)
+
+        assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+        report = await stage(session_of(client), f"reset group {name} topic {name} to earliest")
+        (refused,) = report.refused
+        assert refused.reason.startswith(f"group {name} has a member: ")
+        assert (await beat(-1)).error_code == 0
+        first = await change(client, f"reset group {name} topic {name} to offset 7")
+        assert first.ok, first
+        again = await change(client, f"reset group {name} to by -2")
+        assert await offsets(client, name) == {0: 5}
+        described = (await position(client, name)).group
+        assert described is not None
+        assert (described.type, described.state) == (protocol, "Empty")
+        for each, left in ((again, {0: 7}), (first, {})):
+            _, back = await revert(client, each)
+            assert back.ok, back
+            assert await offsets(client, name) == left
+        assert (await change(client, f"delete group {name}")).ok
+    finally:
+        await link.close()
+        client.close()
+
+
+def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, name: str) -> None:
+    """`kac groups --delete` asks like the plan, and takes --yes."""
+    bootstrap = plain_cluster.bootstrap
+
+    async def made() -> None:
+        link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await link.close()
+        await write(bootstrap, name, {0: 10})
+        await read_up_to(bootstrap, name, name, {0: CommittedOffset(4)})
+
+    asyncio.run(made())
+    common = ("groups", "-b", bootstrap, "--delete", "--group", name)
+    code, _, err = in_process(*common)
+    assert (code, "yes" in err) == (1, True), err
+    code, out, err = in_process(*common, "--topic", name, "--yes")
+    assert (code, err) == (0, ""), err
+    assert f"{name}/0" in out
+    code, out, err = in_process(*common, "--yes")
+    assert code == 0, err
+    code, _, err = in_process(*common, "--yes")
+    assert (code, f"there is no group '{name}'" in err) == (1, True), err

@@ -1,0 +1,395 @@
+"""Moves from a command to the last replica on an embedded cluster. On real brokers a broker is drained while producers
+write, and no partition has too few replicas in sync."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from console.admin import partitions, topics
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.link import until_settled
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import caught_up, new_topic, start_move
+from console.embedded.spec import ClusterSpec
+from console.language.grammar import parse
+from console.language.interpret import command_of, to_edits
+from console.language.needs import needs_of_script
+from console.language.snapshot_parts import Needs
+from console.model.changes import CreateTopics, NewTopic, Status
+from console.model.codes import BROKER, TOPIC
+from console.model.config import topic_resource
+from console.model.snapshot import Snapshot
+from console.operations.forecast import forecast
+from console.operations.goals import Drain
+from console.operations.placement import PARTS, placement_of
+from console.operations.planner import propose
+from console.operations.proposal import Relocation
+from console.operations.throttle import throttle_edits
+from console.plan.compile import predict, runbook
+from console.plan.diff import diff
+from console.plan.edits import CancelMove, MoveReplicas
+from console.plan.kafka_tools import STDIN
+from console.plan.stale_throttles import stale_throttles
+from console.session.reading import read_needs
+from console.session.session import Session
+from console.session.snapshot_reader import read_reassignments
+from console.triage.symptoms import Subject
+from tests.scenarios.test_elections import ran, session_on
+from tests.support.applied import apply_plan
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import BOTH, RACKS
+from tests.support.triage_watch import watching
+
+
+async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan says what is copied and dropped; the revert is another move."""
+    async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3)))
+        async with session_on(cluster) as session:
+            code, out, _ = await ran(session, "move topic orders partition 0 to 3,2; plan", capsys)
+            assert re.search(r"move of orders/0 +move +1,2 +3,2 +staged", out)
+            assert "broker 3 copies" in out
+            assert "broker 1 drops its replica once the others are in sync" in out
+            assert "its preferred leader is broker 3 then, not 1" in out
+            code, out, _ = await ran(session, "apply --yes", capsys)
+            assert code == 0, out
+            await cluster.settled()
+            assert cluster.state.topics["orders"].partitions[0].replicas == (3, 2)
+            code, out, _ = await ran(session, "move topic orders partition 0 to 3,2", capsys)
+            assert "its replicas are there already" in out
+            code, out, _ = await ran(session, "revert 1; apply --yes", capsys)
+            assert code == 0, out
+            await cluster.settled()
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("move topic orders partition 0 to 4", "it has 2 replicas, and would have 1"),
+        ("move topic orders partition 0 to 9,1", "broker 9 is not alive"),
+        ("move topic orders partition 1 to 1,3", "it moves to 2,3 already"),
+        ("move topic orders partition 7 to 1,3", "topic orders has no partition 7"),
+    ],
+)
+async def test_a_move_that_may_not_be_meant_is_refused(
+    capsys: pytest.CaptureFixture[str], command: str, why: str
+) -> None:
+    """Another number of replicas, a broker that is not there, a move of another tool."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        assert start_move(cluster, "orders", 1, (2, 3)).code == 0
+        async with session_on(cluster) as session:
+            code, out, err = await ran(session, command, capsys)
+            assert code == 1
+            assert why in out + err
+            assert not session.plan
+
+
+async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is never replaced unseen."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3, 4)))
+        await cluster.broker_down(4)
+        async with session_on(cluster) as session:
+            await ran(session, "move topic orders partition 0 to 3,2", capsys)
+            assert start_move(cluster, "orders", 0, (4, 2)).code == 0
+            report = await apply_plan(session)
+            assert not report.sent
+            (conflict,) = report.conflicts
+            assert (conflict.was.value, conflict.theirs.value) == ("1,2", "2,1 → 4,2")
+
+
+async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    """With resize; in the runbook it is kafka-reassign-partitions' own file."""
+    async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
+        async with session_on(cluster) as session:
+            await ran(session, "move topic orders partition 0 to 1,2,3 resize", capsys)
+            assert [each.edit for each in session.plan.staged] == [MoveReplicas("orders", 0, (1, 2, 3), True)]
+            (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", "h:1"))
+            assert command.words[:1] == ("kafka-reassign-partitions",)
+            assert json.loads(command.stdin)["partitions"] == [
+                {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}
+            ]
+            report = await apply_plan(session)
+            assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
+            await cluster.settled()
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1, 2, 3)
+
+
+async def stuck(cluster: EmbeddedCluster) -> None:
+    """orders/0 was on 1 and goes to 2 and 3; 2 has copied it, 3 is down, and then 1."""
+    cluster.state.put_topic(new_topic("orders", [(1,)], (1, 2, 3, 4)))
+    await cluster.broker_down(3)
+    assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+    topic = cluster.state.topics["orders"]
+    copied = caught_up(topic.partitions[0], 2, cluster.state.alive())
+    cluster.state.put_topic(replace(topic, partitions=(copied,)))
+    await cluster.broker_down(1)
+    assert cluster.state.topics["orders"].partitions[0].isr == (2,)
+
+
+async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """As brokers refuse it; the plan says which are to come back."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
+        async with session_on(cluster) as session:
+            code, out, err = await ran(session, "cancel move topic orders partition 0", capsys)
+            assert code == 1, out
+            assert "none of the replicas before the move is in sync (1)" in out + err
+            assert not session.plan
+
+
+async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        cluster.state.alter_config(topic_resource("orders"), {"unclean.leader.election.enable": "true"})
+        async with session_on(cluster) as session:
+            await ran(session, "cancel move topic orders partition 0", capsys)
+            code, out, err = await ran(session, "apply --yes", capsys)
+            assert code == 3
+            assert "unclean-loss" in out + err
+            assert "what only broker 2 has is lost" in out + err
+            assert cluster.state.topics["orders"].partitions[0].adding
+            code, out, err = await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
+            assert code == 0, out + err
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1,)
+            assert cluster.state.topics["orders"].partitions[0].leader < 0
+
+
+async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the topic's configs it is staged with its risk; brokers have the last word."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        async with session_on(cluster) as session:
+            await session.read_cluster()
+            await session.read_topics()
+            await session.keep(read_reassignments(session.client))
+            session.stage([CancelMove("orders", 0)])
+            assert session.plan
+            await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
+            assert cluster.state.topics["orders"].partitions[0].adding == (2, 3)
+
+
+async def test_a_cancellation_with_a_replica_in_sync_has_no_risk(capsys: pytest.CaptureFixture[str]) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 4)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+        await cluster.broker_down(4)
+        async with session_on(cluster) as session:
+            code, out, err = await ran(session, "cancel move topic orders partition 0; apply --yes", capsys)
+            assert code == 0, out + err
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "move topic orders partition 0 to 3,4",
+            "broker 3 stays and is not in sync: before Kafka 4.3 the move does not",
+        ),
+        ("move topic orders partition 0 to 3 resize", "broker 3 stays and is not in sync: the move does not end"),
+        ("move topic orders partition 0 to 3,1", ""),  # another order is taken at once
+        ("move topic orders partition 0 to 1,4", ""),
+    ],
+)
+async def test_a_replica_that_stays_and_is_down_is_said(
+    capsys: pytest.CaptureFixture[str], command: str, said: str
+) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 3)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        async with session_on(cluster) as session:
+            _, out, err = await ran(session, f"{command}; plan", capsys)
+            assert len(session.plan.staged) == 1, out + err
+            text = " ".join((out + err).split())
+            assert said in text
+            assert bool(said) is ("stays and is not in sync" in text)
+
+
+@pytest.mark.parametrize(("release", "ends"), [("3.9", False), ("4.4", True)])
+async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends: bool) -> None:
+    """Before Kafka 4.3 those that stay have to be in sync, too: with one of them down it ends when that is back."""
+    async with EmbeddedCluster(ClusterSpec(brokers=3, versions=release)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
+        await cluster.broker_down(2)
+        assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+        await cluster.settled()
+        partition = cluster.state.topics["orders"].partitions[0]
+        if ends:
+            assert (partition.replicas, partition.isr, partition.adding) == ((2, 3), (3,), ())
+            return
+        assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
+        assert set(partition.isr) == {1, 3}
+        async with watching(ConnectionSettings(tuple(cluster.addresses.values()))) as it:
+            await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
+        await cluster.broker_up(2)
+        partition = cluster.state.topics["orders"].partitions[0]
+        assert (partition.replicas, set(partition.isr), partition.adding) == ((2, 3), {2, 3}, ())
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+
+
+DRAINED = 3
+
+
+@pytest.fixture
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
+    made.start()
+    yield made
+    made.close()
+
+
+async def polled(client: AdminClient) -> Session:
+    """A session that has read what a placement is made of."""
+    session = Session(client, Context("test", "test", client.settings, journal=False))
+    await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC, BROKER})))
+    return session
+
+
+def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {(t.name, p.number): p.replicas for t in snapshot.topics.values() for p in t.partitions}
+
+
+@BOTH
+async def test_a_broker_is_drained_under_load(
+    racked_cluster: KafkaCluster, client: AdminClient, tmp_path: Path
+) -> None:
+    """No produce with acks=all fails, no partition is below min ISR at any poll, racks stay, nothing is left."""
+    layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
+    made = CreateTopics(
+        tuple(
+            NewTopic(name, assignments=assignments, configs={"min.insync.replicas": str(len(assignments[0]) - 1)})
+            for name, assignments in layouts.items()
+        )
+    )
+    assert all(each.ok for each in await client.run(send, made, validate_only=False))
+    stop = asyncio.Event()
+    produced, below = 0, []
+
+    async def produce() -> None:
+        nonlocal produced
+        producer = AIOKafkaProducer(bootstrap_servers=racked_cluster.bootstrap, acks="all")
+        await producer.start()
+        try:
+            while not stop.is_set() or produced < 200:
+                for name in layouts:
+                    await producer.send_and_wait(name, b"x" * 20_000)
+                    produced += 1
+        finally:
+            await producer.stop()
+
+    async def sample() -> None:
+        while not stop.is_set():
+            listing = await client.run(topics.describe_topics, list(layouts))
+            for topic in listing.topics.values():
+                least = len(layouts[topic.name][0]) - 1
+                below.extend((topic.name, each) for each in topic.partitions if len(each.isr) < least)
+            await asyncio.sleep(0.05)
+
+    load = asyncio.gather(produce(), sample())
+
+    async def written() -> int:
+        return produced
+
+    await until_settled(written, lambda count: count < 100, within=120, attempts=1200)
+    session = await polled(client)
+    placement = placement_of(session.snapshot)
+    proposal = propose(Drain((DRAINED,)), placement)
+    said = forecast(proposal, placement, 10**8)
+    assert not proposal.held
+    assert said.bytes > 0
+    assert said.fewer_racks == ()
+    (drained,) = (each for each in said.brokers if each.id == DRAINED)
+    assert drained.replicas[0] >= 5
+    assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
+    assert await valid_beside_kafka(racked_cluster, tmp_path, session.snapshot, proposal.moves)
+
+    throttles = throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
+    edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
+    parsed = [parse(command_of(each))[0] for each in edits]
+    await read_needs(session, needs_of_script(parsed))
+    staged = session.stage([edit for each in parsed for edit in to_edits(each, session.snapshot)])  # type: ignore[arg-type]
+    assert tuple(each.edit for each in staged.added) == edits
+    wanted = replicas_of(predict(session.snapshot, session.plan))
+    commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
+    (command,) = (each for each in commands if each.words[0] == "kafka-reassign-partitions")
+    report = await apply_plan(session)
+    assert {each.status for result in report.results for each in result.outcomes} == {Status.APPLIED}
+
+    async def moving() -> int:
+        return len(await client.run(partitions.list_reassignments))
+
+    assert await until_settled(moving, bool, within=120, attempts=1200) == 0
+    stop.set()
+    await load
+    assert below == []
+    assert produced >= 200
+    session = await polled(client)
+    now = replicas_of(session.snapshot)
+    for move in proposal.moves:
+        assert now[move.topic, move.number] == move.after == wanted[move.topic, move.number][: len(move.after)]
+    assert all(DRAINED not in replicas for replicas in now.values())
+    assert all(placement.racks(now[place]) >= placement.racks(each) for place, each in layouts_of(layouts).items())
+    assert propose(Drain((DRAINED,)), placement_of(session.snapshot)).reached
+
+    file = tmp_path / "moves.json"
+    file.write_text(command.stdin)
+    assert STDIN in command.words
+    words = ("--bootstrap-server", racked_cluster.bootstrap, "--reassignment-json-file", str(file))
+    left = stale_throttles(session.snapshot)
+    assert {each.edit.target for each in left} == {each.target for each in throttles}
+    assert not session.stage([each.edit for each in left]).refused
+    await apply_plan(session)
+    assert stale_throttles((await polled(client)).snapshot) == ()
+    verified = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
+    assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
+
+
+def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {(name, number): each for name, some in layouts.items() for number, each in enumerate(some)}
+
+
+async def valid_beside_kafka(
+    cluster: KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
+) -> bool:
+    """Whether our proposal holds what kafka-reassign-partitions --generate's does, and copies no more replicas."""
+    file = folder / "topics.json"
+    names = sorted({each.topic for each in moves})
+    file.write_text(json.dumps({"version": 1, "topics": [{"topic": name} for name in names]}))
+    rest = [broker for broker in RACKS if broker != DRAINED]
+    words = ("--generate", "--topics-to-move-json-file", str(file), "--broker-list", ",".join(map(str, rest)))
+    done = await asyncio.to_thread(cluster.run_tool, REASSIGN, "--bootstrap-server", cluster.bootstrap, *words)
+    theirs = json.loads(done.stdout.strip().splitlines()[-1])["partitions"]
+    before = replicas_of(snapshot)
+    generated = {(each["topic"], each["partition"]): tuple(each["replicas"]) for each in theirs}
+    ours = {place: each for place, each in before.items() if place in generated}
+    ours |= {(each.topic, each.number): each.after for each in moves}
+    for proposed in (generated, ours):
+        for place, replicas in proposed.items():
+            assert set(replicas) <= set(rest)
+            assert len(set(replicas)) == len(replicas) == len(before[place])
+            assert len({RACKS[each] for each in replicas}) == len(replicas)
+    copied = [sum(len(set(each) - set(before[place])) for place, each in some.items()) for some in (ours, generated)]
+    return copied[0] <= copied[1]

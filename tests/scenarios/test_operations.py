@@ -1,0 +1,673 @@
+"""Operations from a goal to the last throttle, whatever dies meanwhile, on an embedded cluster; and a drain and a
+replacement on real brokers under load, whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin import partitions, topics
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.admin.link import until_settled
+from console.admin.settings import ConnectionSettings
+from console.cli.scheduled import read_leftovers
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replica_dirs import dir_of, start_copy
+from console.embedded.replicas import is_moving, new_topic, start_move
+from console.embedded.spec import ClusterSpec
+from console.model.changes import CreateTopics, NewTopic
+from console.model.config import broker_resource, topic_resource
+from console.operations.forecast import forecast
+from console.operations.goals import Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Reassign, Replicate
+from console.operations.operation import Progress, State
+from console.operations.placement import placement_of
+from console.operations.planner import propose
+from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
+from console.session.operating import NEEDS, Pace, ask_of, begin, read_operations, way_back, work_on
+from console.session.reading import read_needs
+from console.session.session import Session
+from console.session.snapshot_reader import Clock, Refused
+from tests.support.forked_runs import ForkedRuns
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.manual_clock import ManualClock
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import RACKS
+
+LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))
+
+
+RATE = 50_000_000
+
+
+class World:
+    """A cluster with a clock that tests turn, and a session by the same clock."""
+
+    def __init__(self, cluster: EmbeddedCluster, clock: ManualClock, session: Session) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.session = session
+
+    @property
+    def pace(self) -> Pace:
+        """Waiting turns the clock."""
+        return Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
+
+    async def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def holds(self, layout: Sequence[tuple[int, ...]]) -> None:
+        """Make topic orders, with replicas of 100 MB."""
+        state = self.cluster.state
+        state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
+        for number in range(len(layout)):
+            state.logs["orders", number] = PartitionLog(older_bytes=10**8)
+
+    def replicas(self, topic: str = "orders") -> list[tuple[int, ...]]:
+        return [each.replicas for each in self.cluster.state.topics[topic].partitions]
+
+    def moving(self) -> int:
+        return sum(is_moving(each) for topic in self.cluster.state.topics.values() for each in topic.partitions)
+
+    def leaders(self) -> list[int]:
+        return [each.leader for each in self.cluster.state.topics["orders"].partitions]
+
+    def put_into(self, number: int, broker: int, path: str) -> None:
+        """Have a replica of orders in this directory."""
+        self.cluster.state.replica_dirs[self.cluster.state.topics["orders"].id, number, broker] = path
+
+    def copy(self, number: int, broker: int, path: str) -> None:
+        """Begin a copy as another tool does."""
+        start_copy(self.cluster, self.cluster.state.topics["orders"], number, broker, path)
+
+    def dirs(self, broker: int) -> list[str]:
+        """Where the replicas of orders are on a broker."""
+        topic = self.cluster.state.topics["orders"]
+        some = range(len(topic.partitions))
+        return [dir_of(self.cluster, topic, n, broker) for n in some if broker in topic.partitions[n].replicas]
+
+    def copying(self) -> int:
+        return len(self.cluster.state.dir_copies)
+
+    def throttles(self) -> dict[tuple[str, str], str]:
+        """All replication throttles that are set, by entity and key."""
+        keys = {*RATES, *LISTS, LOG_DIRS_RATE}
+        return {
+            (resource.name, key): value
+            for resource, configs in self.cluster.state.configs.items()
+            for key, value in configs.items()
+            if key in keys
+        }
+
+    async def reached(self, goal: Goal, throttle: int | None = RATE) -> State:
+        """How an operation that is begun and worked on stands then."""
+        return (await work_on(self.session, await begin(self.session, goal, throttle), pace=self.pace)).state
+
+
+@asynccontextmanager
+async def world_of(spec: ClusterSpec | None = None) -> AsyncIterator[World]:
+    clock = ManualClock()
+    async with EmbeddedCluster(spec or ClusterSpec(brokers=4, racks=RACKS), clock) as cluster:
+        with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+            timed = Clock(lambda: datetime.fromtimestamp(clock.time(), UTC), clock.time)
+            yield World(cluster, clock, Session(client, Context("test", "tests", client.settings), "moves", timed))
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with world_of() as made:
+        made.holds(LAYOUT)
+        yield made
+
+
+async def test_a_broker_is_drained_and_nothing_is_left(world: World) -> None:
+    """In the end no replica is on it, no throttle is set, and the journal says so."""
+    assert await world.reached(Drain((3,))) is State.DONE
+    assert all(3 not in replicas for replicas in world.replicas())
+    assert world.moving() == 0
+    assert world.throttles() == {}
+    known = await read_operations(world.session, ended=5)
+    assert known.open == ()
+    assert known.holder is None
+    (ended,) = known.ended
+    assert (ended.state, str(ended.goal), len(ended.moves())) == (State.DONE, "drain 3", 3)
+
+
+async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world: World) -> None:
+    number = await begin(world.session, Drain((3,)), RATE)
+    seen: list[dict[tuple[str, str], str]] = []
+    owned: list[int] = []
+
+    async def check(seconds: float) -> None:
+        seen.append(world.throttles())
+        (operation,) = (await read_operations(world.session)).open
+        owned.append(len(operation.owned().rates))
+        await world.wait(seconds)
+
+    await work_on(world.session, number, pace=Pace(sleep=check))
+    assert seen[0]["4", RATES[1]] == str(RATE)
+    assert seen[0]["orders", LISTS[1]] == "0:4,1:4,2:4"
+    assert owned[0] == 8
+    assert world.throttles() == {}
+
+
+async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
+    """Bytes that are copied and that are left, as log directories have them; they come to the same sum."""
+    number = await begin(world.session, Drain((3,)), 100_000)
+    seen: list[tuple[int, int]] = []
+
+    async def check(seconds: float) -> None:
+        (operation,) = (await read_operations(world.session)).open
+        if operation.progress is not None and operation.state is State.RUNNING:
+            seen.append((operation.progress.copied, operation.progress.left))
+        await world.wait(30 * seconds)
+
+    await work_on(world.session, number, pace=Pace(sleep=check))
+    sums = {copied + left for copied, left in seen if left}
+    assert len(sums) == 1, seen
+    assert len({copied for copied, _ in seen}) > 2, seen
+
+
+async def test_what_another_owner_throttled_stays(world: World) -> None:
+    """Its rate limits the moves too, and is said; its replicas in a list stay beside ours."""
+    world.cluster.state.alter_config(broker_resource(1), {RATES[0]: "77"})
+    world.cluster.state.alter_config(topic_resource("orders"), {LISTS[0]: "3:1"})
+    before = world.throttles()
+    said: list[str] = []
+    number = await begin(world.session, Drain((3,)), RATE)
+    done = await work_on(world.session, number, said.append, world.pace)
+    assert done.state is State.DONE
+    assert world.throttles() == before
+    assert any("broker 1: throttle of unknown owner" in line for line in said), said
+
+
+async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
+    """It is never replaced; while it does not end, the operation says so."""
+    await world.cluster.broker_down(4)
+    assert start_move(world.cluster, "orders", 0, (1, 2, 4)).code == 0
+    assert start_move(world.cluster, "orders", 1, (4, 1, 3)).code == 0
+    number = await begin(world.session, Drain((3,)), None)
+    stalled = await work_on(world.session, number, pace=world.pace)
+    assert stalled.state is State.STALLED
+    assert stalled.progress is not None
+    assert any(line.startswith("orders/0: another tool moves it") for line in stalled.progress.waits)
+    assert world.replicas()[0] == (1, 2, 4, 3)
+    await world.cluster.broker_up(4)
+    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    assert all(3 not in replicas for replicas in world.replicas())
+
+
+async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> None:
+    """What is under way is cancelled; what was moved before stays, until it is asked back."""
+    await world.cluster.broker_down(4)
+    number = await begin(world.session, MoveTopic("orders", (1, 2, 4)), RATE)
+    await world.cluster.broker_up(4)
+    asked = False
+
+    async def cancel(_seconds: float) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            assert world.moving() > 0
+            await ask_of(world.session, number, cancel=True)
+        await world.wait(0.01)
+
+    over = await work_on(world.session, number, pace=Pace(sleep=cancel))
+    assert over.state is State.CANCELLED
+    assert world.replicas() == list(LAYOUT)
+    assert world.throttles() == {}
+    assert world.moving() == 0
+
+
+async def test_the_way_back_of_what_is_done(world: World) -> None:
+    """The original replicas in their order, by an operation like any other."""
+    assert await world.reached(Drain((3,))) is State.DONE
+    assert world.replicas() != list(LAYOUT)
+    (ended,) = (await read_operations(world.session, ended=1)).ended
+    assert await world.reached(await way_back(await world.session.journal(), ended.number)) is State.DONE
+    assert world.replicas() == list(LAYOUT)
+
+
+async def test_a_throttle_is_raised_and_taken_away_while_it_runs(world: World) -> None:
+    number = await begin(world.session, Drain((3,)), RATE)
+    seen: list[set[str]] = []
+    asks = [2 * RATE, 0]
+
+    async def ask(_seconds: float) -> None:
+        seen.append({value for (_, key), value in world.throttles().items() if key in RATES})
+        if asks:
+            await ask_of(world.session, number, throttle=asks.pop(0))
+            await world.wait(0.01)
+        else:
+            await world.wait(5)
+
+    assert (await work_on(world.session, number, pace=Pace(sleep=ask))).state is State.DONE
+    assert seen[:3] == [{str(RATE)}, {str(2 * RATE)}, set()]
+
+
+async def test_the_number_of_replicas(world: World) -> None:
+    assert await world.reached(Replicate("orders", 2)) is State.DONE
+    assert [len(each) for each in world.replicas()] == [2, 2, 2, 2]
+
+
+async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
+    number = await begin(world.session, Drain((3,)), None)
+    with pytest.raises(Refused, match=f"operation {number} \\(drain 3\\) is open"):
+        await begin(world.session, Drain((4,)), None)
+    other = Session(world.session.client, world.session.context, "cron", world.session.clock)
+    refused: list[str] = []
+
+    async def beside(seconds: float) -> None:
+        if not refused:
+            with pytest.raises(Refused) as error:
+                await work_on(other, number, pace=world.pace)
+            refused.append(error.value.failure.name)
+        await world.wait(seconds)
+
+    assert (await work_on(world.session, number, pace=Pace(sleep=beside))).state is State.DONE
+    assert refused == ["HELD"]
+
+
+async def test_few_changes_take_throttles_off(world: World) -> None:
+    """Moves end one after another; each change is a part of the journal, and two are enough: to set them and to end."""
+    for number in range(len(LAYOUT)):
+        world.cluster.state.logs["orders", number] = PartitionLog(older_bytes=10**8 * (number + 1))
+    number = await begin(world.session, Drain((3,)), 10_000_000)
+    done = await work_on(world.session, number, pace=Pace(sleep=world.wait))
+    assert done.state is State.DONE
+    assert world.throttles() == {}
+    assert [len(step.moves) for step in done.steps] == [3, 0]
+
+
+async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
+    """It waits for the broker, and says how to end without it; what it left is known to be its own later."""
+    number = await begin(world.session, Drain((3,)), RATE)
+
+    async def dies(seconds: float) -> None:
+        if ("3", RATES[0]) in world.throttles() and 3 in world.cluster.state.alive():
+            await world.cluster.broker_down(3)
+        await world.wait(seconds)
+
+    waits = await work_on(world.session, number, pace=Pace(first=5.0, most=40.0, sleep=dies, patience=60.0))
+    assert waits.state is State.STALLED
+    assert waits.progress is not None
+    (line,) = waits.progress.waits
+    assert line.startswith("broker 3 does not answer: its throttle is taken off when it is back")
+    assert f"kac moves --operation {number} --give-up" in line
+    await ask_of(world.session, number, give_up=True)
+    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    assert {broker for broker, _ in world.throttles()} == {"3"}
+    await world.cluster.broker_up(3)
+    left = await read_leftovers(world.session)
+    assert {each.edit.key for each in left.throttles} == set(RATES)
+    assert {left.owners[each].number for each in left.throttles} == {number}
+
+
+DIRS = ("/data1", "/data2", "/data3")
+
+
+@pytest.fixture
+async def disks() -> AsyncIterator[World]:
+    """Brokers with three directories; the replicas of broker 1 are in two of them."""
+    spec = ClusterSpec(brokers=4, racks=RACKS, static_configs={"log.dirs": ",".join(DIRS)})
+    async with world_of(spec) as made:
+        made.holds(LAYOUT)
+        for number in range(len(LAYOUT)):
+            made.put_into(number, 1, DIRS[number // 2])
+        yield made
+
+
+async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
+    """Its others have what was in it; the broker's throttle is set meanwhile; the way back is its own."""
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), 10_000_000)
+    rates: list[dict[tuple[str, str], str]] = []
+    far: list[Progress] = []
+
+    async def check(seconds: float) -> None:
+        rates.append(disks.throttles())
+        await disks.wait(seconds)
+
+    done = await work_on(disks.session, number, pace=Pace(sleep=check), on_progress=far.append)
+    assert done.state is State.DONE
+    assert rates[0] == {("1", LOG_DIRS_RATE): "10000000"}
+    assert disks.throttles() == {}
+    assert len({each.copied for each in far if each.copied + each.left == 2 * 10**8}) > 2, far
+    assert DIRS[0] not in disks.dirs(1)
+    assert disks.replicas() == list(LAYOUT)
+    back = await way_back(await disks.session.journal(), number)
+    assert await disks.reached(back) is State.DONE
+    assert disks.dirs(1) == [DIRS[0], DIRS[0], DIRS[1], DIRS[1]]
+
+
+async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> None:
+    """What has to change its broker does so first; then it changes its directory. The way back is of both."""
+    wanted = ((4, 2, 1), *LAYOUT[1:])
+    into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
+    goal = Reassign(tuple(("orders", number, replicas) for number, replicas in enumerate(wanted)), into)
+    before = disks.replicas(), disks.dirs(1)
+    number = await begin(disks.session, goal, RATE)
+    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    assert disks.replicas() == list(wanted)
+    assert {dir_of(disks.cluster, disks.cluster.state.topics["orders"], *place[1:3]) for place in into} == {DIRS[2]}
+    assert disks.throttles() == {}
+    (ended,) = (await read_operations(disks.session, ended=5)).ended
+    assert str(ended.goal) == f"reassign {len(LAYOUT)} partitions of orders"
+    back = await way_back(await disks.session.journal(), number)
+    assert await disks.reached(back) is State.DONE
+    assert (disks.replicas(), disks.dirs(1)) == before
+
+
+async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
+    """What had been copied before stays."""
+    before = disks.dirs(1)
+    number = await begin(disks.session, MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
+
+    async def cancel(_seconds: float) -> None:
+        if disks.copying():
+            await ask_of(disks.session, number, cancel=True)
+
+    over = await work_on(disks.session, number, pace=Pace(sleep=cancel))
+    assert over.state is State.CANCELLED
+    assert (disks.dirs(1), disks.copying(), disks.throttles()) == (before, 0, {})
+
+
+async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
+    """Into the directory that is drained: it is left alone, and said."""
+    disks.copy(2, 1, DIRS[0])
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
+    said: list[str] = []
+
+    async def ends(seconds: float) -> None:
+        await disks.wait(seconds)
+
+    done = await work_on(disks.session, number, said.append, Pace(first=0.1, most=1.0, sleep=ends))
+    assert done.state is State.DONE
+    assert any("broker 1 copies it into /data1, which has to end" in line for line in said), said
+    assert DIRS[0] not in disks.dirs(1)
+
+
+async def test_a_directory_that_is_cordoned_or_a_broker_that_is_down_is_waited_for(disks: World) -> None:
+    disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": ",".join(DIRS[1:])})
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
+    stalled = await work_on(disks.session, number, pace=disks.pace)
+    assert stalled.progress is not None
+    assert stalled.progress.waits == ("no other log directory of broker 1 is online and takes replicas",)
+    disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": None})
+    await disks.cluster.broker_down(1)
+    stalled = await work_on(disks.session, number, pace=disks.pace)
+    assert stalled.progress is not None
+    assert "the log directories of broker 1 are unknown: it has to answer first" in stalled.progress.waits
+    await disks.cluster.broker_up(1)
+    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    assert DIRS[0] not in disks.dirs(1)
+
+
+async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: World) -> None:
+    """Of what it did not touch none is; the forecast says how many each leads then."""
+    await world.cluster.broker_down(1)
+    await world.cluster.broker_up(1)
+    before = world.leaders()
+    assert before == [2, 3, 2, 2]
+    await read_needs(world.session, NEEDS)
+    placement = placement_of(world.session.snapshot)
+    said = forecast(propose(Drain((4,)), placement), placement)
+    number = await begin(world.session, Drain((4,)), RATE)
+    told: list[str] = []
+    done = await work_on(world.session, number, told.append, world.pace)
+    assert done.state is State.DONE
+    assert world.leaders() == [2, 3, 2, 1]
+    assert {each.id: each.leads for each in said.brokers} == {1: (0, 1), 2: (3, 2), 3: (1, 1), 4: (0, 0)}
+    assert [step.elects for step in done.steps] == [(), (("orders", 3),)]
+    assert "step 2: 1 preferred leaders to elect" in told
+
+
+async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
+    """The goal is reached without it."""
+    number = await begin(world.session, Drain((4,)), None)
+
+    async def dies(seconds: float) -> None:
+        if 1 in world.cluster.state.alive():
+            await world.cluster.broker_down(1)
+        await world.wait(seconds)
+
+    assert (await work_on(world.session, number, pace=Pace(sleep=dies))).state is State.DONE
+    assert 4 not in world.replicas()[3]
+    assert 1 not in world.leaders()
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+
+
+TOPIC = "orders"
+
+
+REAL_LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4), (4, 2, 1), (3, 2, 1))
+
+
+MIN_ISR = 2
+
+
+RECORD = b"x" * 20_000
+
+
+KILLED = -9
+
+
+DRAIN_POINTS = (
+    "after:operation:1",
+    "before:step:1",
+    "after:step:1",
+    "after:intent:1",
+    "after:sending:1",
+    "after:AlterConfigs:1",
+    "before:AlterReassignments:1",
+    "after:AlterReassignments:1",
+    "before:AlterConfigs:2",
+    "before:ended:1",
+)
+"""Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
+
+
+@pytest.fixture
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses))
+    made.start()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Load:
+    """What producers, a group and a sampler saw. below: polls at which a partition had too few replicas in sync."""
+
+    def __init__(self) -> None:
+        self.produced = self.read = self.polls = 0
+        self.below: list[object] = []
+        self.stop = asyncio.Event()
+        self.all_written = asyncio.Event()
+
+
+@asynccontextmanager
+async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[Load]:
+    """acks=all producers and a group at work; an error of theirs ends the test."""
+    load = Load()
+
+    async def produce() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", enable_idempotence=True)
+        await producer.start()
+        try:
+            while not load.stop.is_set():
+                await asyncio.gather(
+                    *(producer.send_and_wait(TOPIC, RECORD, partition=number) for number in range(len(REAL_LAYOUT)))
+                )
+                load.produced += len(REAL_LAYOUT)
+                await asyncio.sleep(0.1)  # a load below the throttle: what producers write counts as copied, too
+        finally:
+            load.all_written.set()
+            await producer.stop()
+
+    async def consume() -> None:
+        servers = cluster.bootstrap
+        consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=servers, group_id="billing", auto_offset_reset="earliest")
+        await consumer.start()
+        try:
+            while not (load.all_written.is_set() and load.read >= load.produced):
+                found = await consumer.getmany(timeout_ms=200)
+                load.read += sum(map(len, found.values()))
+        finally:
+            await consumer.stop()
+
+    async def sample() -> None:
+        while not load.stop.is_set():
+            try:
+                listing = await client.run(topics.describe_topics, [TOPIC])
+            except AdminError:
+                continue
+            for topic in listing.topics.values():
+                load.polls += 1
+                load.below += [each for each in topic.partitions if len(each.isr) < MIN_ISR]
+            await asyncio.sleep(0.05)
+
+    made = NewTopic(TOPIC, assignments=REAL_LAYOUT, configs={"min.insync.replicas": str(MIN_ISR)})
+    assert all(each.ok for each in await client.run(send, CreateTopics((made,)), validate_only=False))
+    work = asyncio.gather(produce(), consume(), sample())
+
+    async def written() -> int:
+        assert not work.done(), work.exception()
+        return load.produced
+
+    await until_settled(written, lambda count: count < 120, within=120, attempts=1200)
+    try:
+        yield load
+    finally:
+        load.stop.set()
+        await work
+
+
+class Kac(NamedTuple):
+    """Runs of ``kac moves`` on a cluster."""
+
+    runs: ForkedRuns
+    bootstrap: str
+
+    async def moves(self, *words: str, crash: str = "") -> int:
+        await self.runs.start("moves", "-b", self.bootstrap, *words, crash=crash)
+        return await self.runs.ended()
+
+    async def reached(self) -> None:
+        """Go on until the operation is over. What it waits for is in the output otherwise."""
+        code = await self.moves("--continue")
+        assert code == 0, self.runs.output
+
+
+@asynccontextmanager
+async def kac_on(cluster: KafkaCluster, home: Path, folder: Path) -> AsyncIterator[Kac]:
+    async with ForkedRuns({"HOME": str(home)}, folder / "output") as runs:
+        await runs.warm("moves", "-b", cluster.bootstrap)
+        yield Kac(runs, cluster.bootstrap)
+
+
+async def replicas(client: AdminClient) -> list[tuple[int, ...]]:
+    found = await client.run(topics.describe_topics, [TOPIC])
+    return [each.replicas for each in found.topics[TOPIC].partitions]
+
+
+async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, folder: Path) -> None:
+    """Neither by our own look nor by Kafka's tool: no move, no throttle, no operation."""
+    assert await client.run(partitions.list_reassignments) == ()
+    await kac.runs.start("leftovers", "-b", kac.bootstrap, "--output", "json")
+    assert await kac.runs.ended() == 0, kac.runs.output
+    assert json.loads(kac.runs.output.splitlines()[-1])["leftovers"] == []
+    now = await replicas(client)
+    wanted = [{"topic": TOPIC, "partition": number, "replicas": list(each)} for number, each in enumerate(now)]
+    file = folder / "wanted.json"
+    file.write_text(json.dumps({"version": 1, "partitions": wanted}))
+    words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
+    verified = await asyncio.to_thread(
+        cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles", timeout=PATIENCE
+    )
+    assert verified.stdout.count("is completed") == len(now), verified.stdout + verified.stderr
+    assert len({RACKS[broker] for each in now for broker in each}) == 3
+    assert all(len({RACKS[broker] for broker in each}) == 3 for each in now), now
+
+
+@pytest.mark.core
+@pytest.mark.takes(50)
+async def test_a_drain_and_a_replacement_survive_kills(
+    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+) -> None:
+    """kac is killed at ten points of a drain; then a broker is killed, and kac, while an empty one replaces another."""
+    async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
+        assert await kac.moves("drain", "3", "--throttle", "8MB/s", "--run", "--yes", crash=DRAIN_POINTS[0]) == KILLED
+        for point in DRAIN_POINTS[1:]:
+            assert await kac.moves("--continue", crash=point) == KILLED, (point, kac.runs.output)
+        await kac.reached()
+        assert all(3 not in each for each in await replicas(client))
+        await nothing_is_left(kac, racked_cluster, client, tmp_path)
+        assert load.below == []
+
+        asked = ("replace", "4", "by", "3", "--throttle", "4MB/s", "--run", "--yes")
+        assert await kac.moves(*asked, crash="after:AlterReassignments:1") == KILLED
+        await asyncio.to_thread(racked_cluster.kill, 2)
+        assert await kac.moves("--continue", crash="after:progress:1") == KILLED
+        await asyncio.to_thread(racked_cluster.restart, 2)
+        await kac.reached()
+        assert all(4 not in each for each in await replicas(client))
+        await nothing_is_left(kac, racked_cluster, client, tmp_path)
+        assert load.below == []
+        assert load.polls > 50
+    assert load.read >= load.produced > 120
+
+
+@pytest.mark.core
+@pytest.mark.long
+async def test_a_hundred_random_kills(
+    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+) -> None:
+    """Goals one after another, each through some deaths of kac or of a broker, until a hundred have died."""
+    rng = Random(16)
+    goals: tuple[tuple[str, ...], ...] = (
+        ("drain", "3"),
+        ("replace", "4", "by", "3"),
+        ("balance",),
+        ("drain", "4"),
+        ("replace", "3", "by", "4"),
+    )
+    deaths = turn = 0
+    async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
+        while deaths < 100:
+            goal = goals[turn % len(goals)]
+            turn += 1
+            words: tuple[str, ...] = (*goal, "--throttle", "8MB/s", "--run", "--yes")
+            for _ in range(rng.randint(2, 8)):
+                point = f"{rng.choice(('before', 'after'))}:any:{rng.randint(1, 14)}"
+                died = await kac.moves(*words, crash=point) == KILLED
+                deaths += died
+                words = ("--continue",)
+                if died and rng.randrange(8) == 0:
+                    broker = rng.choice((1, 2))
+                    await asyncio.to_thread(racked_cluster.kill, broker)
+                    deaths += 1
+                    await kac.moves("--continue", crash="after:any:3")
+                    await asyncio.to_thread(racked_cluster.restart, broker)
+            await kac.reached()
+            await nothing_is_left(kac, racked_cluster, client, tmp_path)
+            if goal[0] != "balance":
+                assert all(int(goal[1]) not in each for each in await replicas(client))
+        assert load.below == []

@@ -1,0 +1,225 @@
+"""A record of embedded or of real brokers is replayed: the verdict of each poll is the one that was seen then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.admin.changes import send
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
+from console.embedded.brokers import run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import SET
+from console.model.config import topic_resource
+from console.triage.diagnosis import Verdict
+from console.wire.answer_parts import likeness
+from console.wire.assignments import consumer_assignment
+from console.wire.frames import decode_body
+from console.wire.schemas import messages
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.recorded_polls import compare, timeless, watched
+
+LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
+
+
+def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
+    """A broker goes and comes back, a topic gets an impossible min ISR, another grows."""
+    file = tmp_path / "a.flight"
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+
+        def step(number: int) -> None:
+            if number == 2:
+                cluster.run(lambda c: c.broker_down(3))
+            if number == 5:
+                cluster.run(lambda c: c.broker_up(3))
+
+        live = asyncio.run(watched(cluster.bootstrap, file, 9, step))
+    compare(live, file)
+    named = {cause.claim.cause for verdict in live for cause in verdict.causes}
+    assert "broker-down" in named
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Verdict]]:
+    """A record of the incident, and the verdicts that were seen."""
+    from console.embedded.cluster_command import clusters_of
+
+    file = tmp_path_factory.mktemp("record") / "incident.flight"
+    (spec,) = clusters_of("incident", ClusterSpec(brokers=3, live=True)).values()
+    with run_in_thread(spec) as cluster:
+        live = asyncio.run(watched(cluster.bootstrap, file, 12, lambda _: None))
+    return file, live
+
+
+def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, list[Verdict]]) -> None:
+    file, live = incident
+    compare(live, file)
+    assert len({cause.claim.cause for verdict in live for cause in verdict.causes}) > 3
+
+
+def test_an_anonymous_record_has_the_same_causes_and_no_name(
+    incident: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Subjects have pseudonyms; brokers, partitions and how many symptoms each cause explains stay."""
+    file, live = incident
+    hidden = anonymous(file, tmp_path, Pseudonyms())
+    _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
+    _, nameless, _ = triage(capsys, "--replay", str(hidden), "--output", "json")
+    assert told(nameless) == told(plain)
+    topics = live[-1].causes and {cause.claim.subject.topic for cause in live[-1].causes} - {None}
+    assert topics
+    assert not [name for name in topics if name and not name.startswith("__") and name in nameless]
+
+
+def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verdict]], tmp_path: Path) -> None:
+    """The members of classic groups keep their partitions, whose topics have pseudonyms."""
+    file, _ = incident
+    names = Pseudonyms()
+    hidden = anonymous(file, tmp_path, names)
+
+    def named(place: tuple[str, int]) -> tuple[str, int]:
+        return names.name(place[0]), place[1]
+
+    plain, without = assigned(file), assigned(hidden)
+    assert plain
+    assert without == {names.name(member): set(map(named, places)) for member, places in plain.items()}
+
+
+def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[Verdict]]) -> None:
+    """Answers of two reads that ask for the same offsets could not be told apart in a record without names: their
+    orders are others there."""
+    reader = FlightReader(incident[0])
+    asked = {reader.asked(index) for index in range(len(reader))}
+    offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
+    alike = {(each.host, each.port, likeness(each.api_key, each.version, each.request)) for each in offsets}
+    assert len(offsets) == len(alike) > 3
+
+
+def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
+    """The record without names, all of it."""
+    hidden, reader = folder / "anonymous.flight", FlightReader(file)
+    sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
+    for answer in reader.answers():
+        sink.add(answer)
+    sink.close()
+    assert sink.dropped == 0
+    return hidden
+
+
+def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
+    """The partitions of each member of the groups of a record."""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for answer in FlightReader(file).answers():
+        kafka = messages(answer.api_key, answer.version)
+        if answer.api_key == DESCRIBE_GROUPS and answer.problem is None and kafka is not None:
+            response: Any = decode_body(kafka.response, answer.body)
+            for member in (member for group in response.groups for member in group.members):
+                found.setdefault(member.member_id, set()).update(consumer_assignment(member.member_assignment))
+    return found
+
+
+def told(data: str) -> list[tuple[object, ...]]:
+    """What a verdict says besides names."""
+    return sorted(
+        (
+            each["cause"],
+            each["certainty"],
+            each["subject"].get("broker", -1),
+            each["subject"].get("partition", -1),
+            sorted(each["subject"]),
+            sum(each["explains"].values()),
+        )
+        for each in json.loads(data)["causes"]
+    )
+
+
+def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.run(["triage", *arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_triage_of_a_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
+    file, live = incident
+    code, out, _ = triage(capsys, "--replay", str(file), "--output", "json")
+    assert {each["id"] for each in json.loads(out)["causes"]} >= {each["id"] for each in timeless(live[-1])["causes"]}
+    assert code in (4, 5)
+    at = live[3].at.astimezone()
+    code, early, _ = triage(capsys, "--replay", str(file), "--output", "json", "--at", at.isoformat())
+    named = [(each["id"], each["certainty"], each["explains"]) for each in json.loads(early)["causes"]]
+    assert named == [(each["id"], each["certainty"], each["explains"]) for each in timeless(live[3])["causes"]]
+
+
+def test_each_change_of_the_verdict_is_printed(
+    incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, live = incident
+    _, out, _ = triage(capsys, "--replay", str(file), "--watch")
+    lines = out.splitlines()
+    assert sum("  +  " in line for line in lines) >= len(live[-1].causes)
+    backwards = [(before[:8], after[:8]) for before, after in pairwise(lines) if after[:8] < before[:8]]
+    assert len(backwards) <= 1, backwards  # at midnight
+
+
+def test_a_time_before_the_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
+    file, _ = incident
+    code, _, err = triage(capsys, "--replay", str(file), "--at", "2020-01-01T00:00")
+    assert (code, "the record begins at" in err) == (2, True)
+    code, _, err = triage(capsys, "--replay", str(file), "--at", "yesterday")
+    assert (code, "is no time" in err) == (2, True)
+    code, _, err = triage(capsys, "--at", "03:11")
+    assert (code, "--replay" in err) == (2, True)
+
+
+def test_what_is_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("no record")
+    for file in (other, tmp_path / "missing"):
+        code, out, err = triage(capsys, "--replay", str(file))
+        assert (code, out, err.count("\n")) == (1, "", 1)
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+TOPIC = "replayed"
+
+
+@pytest.mark.takes(25)
+async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
+    settings = ConnectionSettings(own_cluster.addresses)
+    link = Link(settings)
+    try:
+        assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
+        impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})
+        await send(link, impossible, validate_only=False)
+    finally:
+        await link.close()
+
+    def step(number: int) -> None:
+        if number == 3:
+            own_cluster.kill(3)
+        if number == 16:
+            own_cluster.bring_up()
+
+    file = tmp_path / "real.flight"
+    live = await watched(own_cluster.bootstrap, file, 24, step)
+    named = {(each.claim.cause, each.claim.subject.broker) for verdict in live for each in verdict.causes}
+    assert ("broker-down", 3) in named
+    assert "min-isr-impossible" in {cause for cause, _ in named}
+    await asyncio.to_thread(compare, live, file)  # it has a loop of its own

@@ -1,0 +1,187 @@
+"""Offsets of tiered logs, as far as a broker's version has them; topics that are not tiered are not asked. A real
+broker with Kafka's LocalTieredStorage says what kafka-get-offsets says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin.client import AdminClient
+from console.admin.link import Link, until_settled
+from console.admin.partitions import log_ranges, tiered_offsets
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.cluster import TieredOffsets
+from console.model.config import topic_resource
+from console.session.session import Session
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import KafkaCommands
+from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, tiered_storage
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip, running
+
+COLD, WARM = ("cold", 0), ("cold", 1)
+
+
+def seed(cluster: EmbeddedCluster) -> None:
+    """Two topics; of partition 0 of `cold` 1,000 records are in remote storage, and 200 of them on disk, too."""
+    for name in ("cold", "plain"):
+        cluster.state.put_topic(new_topic(name, striped([1], 2, 1), [1]))
+    cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "true"})
+    log = cluster.state.logs[COLD] = PartitionLog()
+    log.end, log.tiered_to, log.local_start = 1_500, 999, 800
+
+
+@pytest.fixture(params=["4.4", "4.0", "3.9"])
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param)) as made:
+        seed(made)
+        yield made
+
+
+async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> None:
+    with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+        session = Session(client, Context("test", "tests", client.settings), "run")
+        found, failures = await client.run(tiered_offsets, [COLD, WARM])
+        pending = (1_000, -1) if cluster.release.name == "4.4" else (None, None)
+        assert found == {COLD: TieredOffsets(800, 999, pending[0]), WARM: TieredOffsets(0, -1, pending[1])}
+        assert failures == []
+        await session.read_topics()
+        await session.read_tiered("plain")
+        await session.read_tiered("nosuch")
+        assert session.snapshot.tiered == {}
+        await session.read_tiered("cold")
+        before = session.snapshot
+        await session.read_tiered("cold")
+        assert before.tiered == found
+        assert session.snapshot is before, "nothing new is no new snapshot"
+        cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "false"})
+        await session.read_configs([topic_resource("cold")])
+        await session.read_tiered("cold")
+        assert session.snapshot.tiered == {}
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+
+
+@pytest.fixture(
+    scope="module",
+    params=["4.4", pytest.param("4.3", marks=pytest.mark.long), pytest.param("3.9", marks=pytest.mark.long)],
+)
+def tiered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """One broker that copies closed segments into a folder."""
+    version = RELEASES[request.param]
+    with or_skip():
+        classes = _storage_classes(version, tmp_path_factory.mktemp("classes"))
+    properties = _properties(classes, tmp_path_factory.mktemp("remote"))
+    yield from running(lambda: KafkaCluster(version, brokers=1, properties=properties))
+
+
+def _storage_classes(version: str, folder: Path) -> str:
+    """Return the class path of the storage. 4.4.0 was published without its tests: 4.3's storage runs in it with the
+    one class that its clients have no more."""
+    if version != RELEASES["4.4"]:
+        return str(tiered_storage(version))
+    former, missing = RELEASES["4.3"], folder / "former.jar"
+    with ZipFile(jars(former) / f"kafka-clients-{former}.jar") as there, ZipFile(missing, "w") as made:
+        for name in there.namelist():
+            if name.startswith("org/apache/kafka/common/utils/LogContext"):
+                made.writestr(name, there.read(name))
+    return os.pathsep.join(map(str, (tiered_storage(former), missing)))
+
+
+def _properties(classes: str, remote: Path) -> dict[str, str]:
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+        "remote.log.storage.manager.class.path": classes,
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "remote.log.manager.task.interval.ms": "200",
+        "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+        "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "200",
+        "rsm.config.dir": str(remote),
+        "log.retention.check.interval.ms": "200",
+        "log.initial.task.delay.ms": "200",
+    }
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    yield from running(KafkaCommands)
+
+
+def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, time: str) -> dict[int, int]:
+    """What kafka-get-offsets says of the partitions; those without such an offset are missing, or -1."""
+    ran = commands.run(OFFSETS, ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--time", time])
+    assert ran.code == 0, ran.err
+    rows = [line.split(":") for line in ran.out.splitlines()]
+    return {int(number): int(offset or -1) for _, number, offset in rows}
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+async def test_what_is_on_disk_and_what_in_remote_storage(
+    tiered: KafkaCluster, commands: KafkaCommands, name: str
+) -> None:
+    """Partition 0 has segments that were copied and deleted here, partition 1 has none."""
+    link = Link(ConnectionSettings(bootstrap=tiered.addresses))
+    places = [(name, 0), (name, 1)]
+    try:
+        await make_topic(
+            link, name, partitions=2, remote_storage_enable="true", segment_bytes="1048576", local_retention_bytes="1"
+        )
+        await make_topic(link, f"{name}-plain")
+        producer = AIOKafkaProducer(bootstrap_servers=tiered.bootstrap)
+        await producer.start()
+        for _ in range(12):
+            await producer.send_and_wait(name, bytes(500_000), partition=0)
+        await producer.stop()
+        # Two records to a segment: all but the last are copied, and then deleted here.
+        found, _ = await until_settled(
+            lambda: tiered_offsets(link, places),
+            lambda answer: answer[0][name, 0].local_from < 10,
+            within=PATIENCE,
+            attempts=1_000,
+        )
+        logs, _ = await log_ranges(link, places)
+    finally:
+        await link.close()
+    asked = ["earliest-local", "latest-tiered", "earliest-pending-upload"]
+    if tiered.version == KAFKA_3_9:  # what is still to be copied is told since 4.2 (KIP-1023)
+        asked.pop()
+    told = [await asyncio.to_thread(kafka_offsets, tiered, commands, name, time) for time in asked]
+    assert found == {(name, number): TieredOffsets(*(offsets.get(number, -1) for offsets in told)) for number in (0, 1)}
+    assert logs[name, 0] == (0, 12)
+    wanted = {(name, 0): (10, 9, 10), (name, 1): (0, -1, -1)}
+    assert found == {place: TieredOffsets(*offsets[: len(asked)]) for place, offsets in wanted.items()}
+    shown = describe(tiered, name)
+    assert [(row["local_from"], row["tiered_to"], row.get("pending_from")) for row in shown] == [*found.values()]
+    assert "local_from" not in describe(tiered, f"{name}-plain")[0]
+
+
+def describe(cluster: KafkaCluster, topic: str) -> list[dict[str, int]]:
+    """The partitions of `describe topic`."""
+    command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "--output", "json"]
+    done = subprocess.run(
+        [*command, "-e", f"describe topic {topic}"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    partitions: list[dict[str, int]] = json.loads(done.stdout)["partitions"]
+    return partitions

@@ -1,0 +1,495 @@
+"""Ending transactions: missing rights, lost answers, coordinators that are down, slow ones, on an embedded cluster. On
+real brokers, 4.3 and 3.9, a hanging one is found, told apart from healthy ones, and ended; Kafka's own command agrees
+at each step."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.admin.changes import send
+from console.admin.link import Link, until_settled
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.transactions import MAX_PATTERNS, describe_transactions, list_transactions, poll_transactions
+from console.embedded import state_file
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Cut, Fault, Moment
+from console.embedded.group_coordinator import TRANSACTION_TOPIC
+from console.embedded.scenarios.seed import add_topic, allow
+from console.embedded.scenarios.transactions import FORGOTTEN, HANGING, LATE, ORDERS, PAYMENTS, SHIPMENTS
+from console.embedded.spec import ClusterSpec, SaslSpec, clusters_of
+from console.embedded.tables import NO_LEADER
+from console.model.acl import Acl
+from console.model.changes import (
+    AbortTransaction,
+    AlterConfigs,
+    ConfigOp,
+    CreateAcls,
+    CreateTopics,
+    DeleteAcls,
+    NewTopic,
+    Outcome,
+    ProducerTarget,
+    Status,
+)
+from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import ConfigResource
+from console.model.secret import Secret
+from console.model.transactions import OpenTransaction, Standing, Transactions, verdict
+from tests.support.changing import applied, outcomes
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import KafkaCommands
+from tests.support.patience import PATIENCE
+from tests.support.transactional_client import TransactionalClient
+
+PASSWORD = Secret("of alice")
+
+
+DENIED = Acl(
+    AclResourceType.parse("TRANSACTIONAL_ID"),
+    "payments-",
+    PatternType.parse("PREFIXED"),
+    "User:alice",
+    "*",
+    AclOperation.parse("DESCRIBE"),
+    Permission.parse("DENY"),
+)
+
+
+PLACES = [HANGING, (ORDERS, 5), (SHIPMENTS, 0), (PAYMENTS, 0), (PAYMENTS, 2)]
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    """The scenario, where alice may do nothing yet."""
+    sasl = SaslSpec(plain={"alice": PASSWORD, "admin": PASSWORD})
+    spec = ClusterSpec(sasl=sasl, super_users=frozenset({"User:admin"}))
+    async with EmbeddedCluster(clusters_of("transactions", spec)["transactions"]) as running:
+        yield running
+
+
+def link_of(cluster: EmbeddedCluster, user: str = "admin") -> Link:
+    sasl = SaslSettings("PLAIN", user, PASSWORD)
+    return Link(
+        ConnectionSettings(
+            tuple(cluster.addresses.values()), "SASL_PLAINTEXT", sasl, lost_answer_timeout=0.2, request_timeout=20
+        )
+    )
+
+
+@pytest.fixture
+async def admin_link(cluster: EmbeddedCluster) -> AsyncIterator[Link]:
+    made = link_of(cluster)
+    yield made
+    await made.close()
+
+
+async def polled(cluster: EmbeddedCluster, user: str) -> Transactions:
+    admin_link = link_of(cluster, user)
+    try:
+        return await poll_transactions(admin_link, PLACES)
+    finally:
+        await admin_link.close()
+
+
+def standings(seen: Transactions) -> dict[int, Standing]:
+    return {each.producer.id: verdict(each, seen).standing for each in seen.open}
+
+
+def abort(seen: Transactions, producer: int) -> AbortTransaction:
+    found = next(each for each in seen.open if each.producer.id == producer)
+    target = ProducerTarget(*found.place, producer)
+    epochs = found.producer.epoch, found.producer.coordinator_epoch
+    return AbortTransaction(target, *epochs, found.producer.start_offset)
+
+
+async def only(admin_link: Link, request: AbortTransaction) -> Outcome:
+    (outcome,) = (await outcomes(admin_link, request)).values()
+    return outcome
+
+
+async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None:
+    """Certain only once no id can be hidden: by any prefix, any name, or for want of reading the ACLs."""
+    alice = "User:alice"
+    for topic in (ORDERS, PAYMENTS, SHIPMENTS):
+        allow(cluster.state, alice, "READ", "TOPIC", topic)
+    seen = await polled(cluster, "alice")
+    assert {gap.name for gap in seen.gaps} == {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
+    assert Standing.HANGS not in standings(seen).values()
+    assert not seen.max_timeout_known
+    assert seen.transactions == {}
+    allow(cluster.state, alice, "DESCRIBE", "TOPIC", TRANSACTION_TOPIC)
+    allow(cluster.state, alice, "DESCRIBE", "CLUSTER", "kafka-cluster")
+    allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "orders-", "PREFIXED")
+    seen = await polled(cluster, "alice")
+    assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
+    found = standings(seen)
+    assert found[LATE] is Standing.HANGS, "its id is seen, so nothing is hidden of it"
+    assert found[FORGOTTEN] is Standing.POSSIBLE
+    allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "*")
+    seen = await polled(cluster, "alice")
+    assert seen.gaps == ()
+    assert standings(seen)[FORGOTTEN] is Standing.HANGS
+    cluster.state.add_acl(DENIED)
+    seen = await polled(cluster, "alice")
+    assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
+    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
+    assert standings(await polled(cluster, "admin"))[FORGOTTEN] is Standing.HANGS, "a super user sees all"
+
+
+async def test_too_many_names_to_try(cluster: EmbeddedCluster) -> None:
+    for number in range(MAX_PATTERNS + 1):
+        allow(cluster.state, "User:bob", "WRITE", "TRANSACTIONAL_ID", f"id-{number}")
+    seen = await polled(cluster, "admin")
+    assert [gap.name for gap in seen.gaps] == ["TOO_MANY"]
+    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
+
+
+async def test_the_right_that_is_missing_is_named(cluster: EmbeddedCluster, admin_link: Link) -> None:
+    alice = "User:alice"
+    for right, type_, name in (
+        ("READ", "TOPIC", ORDERS),
+        ("DESCRIBE", "TOPIC", TRANSACTION_TOPIC),
+        ("DESCRIBE", "CLUSTER", "kafka-cluster"),
+        ("DESCRIBE", "TRANSACTIONAL_ID", "*"),
+    ):
+        allow(cluster.state, alice, right, type_, name)
+    request = abort(await polled(cluster, "admin"), LATE)
+    hers = link_of(cluster, "alice")
+    try:
+        outcome = await only(hers, request)
+        assert outcome.status is Status.FAILED
+        assert outcome.failure is not None
+        assert outcome.failure.name == "CLUSTER_AUTHORIZATION_FAILED"
+        assert "ALTER or CLUSTER_ACTION on CLUSTER" in outcome.failure.remedy
+        allow(cluster.state, alice, "CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+        assert (await only(hers, request)).status is Status.APPLIED
+    finally:
+        await hers.close()
+
+
+async def test_coordinators_that_are_down_hide_what_they_know(cluster: EmbeddedCluster) -> None:
+    topic = cluster.state.topics[TRANSACTION_TOPIC]
+    led = tuple(each._replace(leader=NO_LEADER) if each.leader == 1 else each for each in topic.partitions)
+    cluster.state.put_topic(with_fields(topic, partitions=led))
+    seen = await polled(cluster, "admin")
+    assert [gap.name for gap in seen.gaps] == ["COORDINATOR_NOT_AVAILABLE"]
+    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
+
+
+@pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
+async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, admin_link: Link, moment: Moment) -> None:
+    request = abort(await poll_transactions(admin_link, PLACES), LATE)
+    cluster.faults.add(Fault(Cut(moment), api="write_txn_markers", times=1))
+    outcome = await only(admin_link, request)
+    assert outcome.status is (Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN)
+    log = cluster.state.logs[HANGING]
+    assert (log.stable == log.end) is (moment is Moment.AFTER)
+
+
+async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: EmbeddedCluster, admin_link: Link) -> None:
+    known = cluster.state.transactions["payments-export"]
+    now = int(cluster.clock.time() * 1000)
+    known.timeout_ms, known.started = 60_000, now - 61_000
+    seen = await poll_transactions(admin_link, PLACES)
+    assert standings(seen)[known.producer_id] is Standing.SLOW
+    outcome = await only(admin_link, abort(seen, known.producer_id))
+    assert (outcome.status, outcome.failure and outcome.failure.name) == (Status.FAILED, "NOT_HANGING")
+    known.started = now - 120_000
+    seen = await poll_transactions(admin_link, PLACES)
+    assert known.producer_id not in standings(seen)
+    assert known.state == "CompleteAbort"
+
+
+async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
+    """What hung hangs, and what a coordinator will end is still its own."""
+    log, before = cluster.state.logs[HANGING], standings(await polled(cluster, "admin"))
+    content = json.loads(json.dumps(state_file.encode_unlogged(cluster.state)))
+    cluster.state.transactions.clear()
+    state_file.restore_unlogged(cluster.state, content)
+    again = cluster.state.logs[HANGING]
+    assert again is not log
+    assert (again.stable, again.end) == (log.stable, log.end)
+    assert standings(await polled(cluster, "admin")) == before
+    assert set(before.values()) == {Standing.HANGS, Standing.YOUNG, Standing.HEALTHY}
+
+
+async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:
+    """aiokafka's own, which know nothing of this cluster."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+    async with EmbeddedCluster(ClusterSpec()) as running:
+        add_topic(running.state, "paid", 1)
+        brokers = ",".join(f"{host}:{port}" for host, port in running.addresses.values())
+        producer = AIOKafkaProducer(bootstrap_servers=brokers, transactional_id="till-1")
+        await producer.start()
+        try:
+            for value, commits in ((b"a", True), (b"b", False), (b"c", True)):
+                await producer.begin_transaction()
+                await producer.send_and_wait("paid", value)
+                await (producer.commit_transaction() if commits else producer.abort_transaction())
+            await producer.begin_transaction()
+            await producer.send_and_wait("paid", b"open")
+            assert await consumed(AIOKafkaConsumer, TopicPartition, brokers, "read_committed", 2) == [b"a", b"c"]
+            everything = await consumed(AIOKafkaConsumer, TopicPartition, brokers, "read_uncommitted", 4)
+            assert everything == [b"a", b"b", b"c", b"open"]
+            await producer.abort_transaction()
+        finally:
+            await producer.stop()
+
+
+async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str, count: int) -> list[bytes]:
+    """What a consumer reads first, and that no more can be read then."""
+    consumer = consumer_class(bootstrap_servers=brokers, isolation_level=isolation, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        consumer.assign([place("paid", 0)])
+        found = [(await consumer.getone()).value for _ in range(count)]
+        more = await consumer.getmany(timeout_ms=50)
+        assert not any(more.values())
+        return found
+    finally:
+        await consumer.stop()
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+VERIFICATION = "transaction.partition.verification.enable"
+
+
+LONG_AGO = 20 * 60 * 1000
+"""Older than transactions may be by default, milliseconds."""
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+
+
+Kac = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+async def unverified(link: Link) -> AsyncIterator[None]:
+    """Leaders take transactional records that no coordinator knows of."""
+    everyone = ConfigResource(BROKER, "")
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    yield
+    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    with KafkaCommands() as made:
+        yield made
+
+
+@pytest.fixture
+def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
+    """`kac run` against the cluster: (exit code, output, complaints)."""
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+
+    def run(script: str) -> tuple[int, str, str]:
+        words = [sys.executable, "-m", "console", "run", "-b", kafka.bootstrap, "-e", script]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environ)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+async def topic(link: Link, name: str) -> str:
+    """Three partitions."""
+    assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+    return name
+
+
+def client_of(kafka: KafkaCluster, transactional_id: str) -> TransactionalClient:
+    return TransactionalClient(dict(zip(kafka.broker_ids, kafka.addresses, strict=True)), transactional_id)
+
+
+def leave_hanging(client: TransactionalClient, topic: str, partition: int, *, at: int) -> int:
+    """Records after the end of their transaction, as late retries are; their first offset. at: their time."""
+    client.add(topic, partition)
+    client.write(topic, partition, b"committed", times=[at])
+    client.end()
+    return client.write(topic, partition, b"late", b"later", times=[at, at])
+
+
+def one(seen: Transactions, topic: str, partition: int) -> OpenTransaction:
+    (found,) = seen.at(topic, partition)
+    return found
+
+
+def now_ms() -> int:
+    return round(time.time() * 1000)
+
+
+async def test_a_hanging_transaction_is_found_and_ended(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
+) -> None:
+    """As an operator does it, with a slow and healthy transaction in the next partition and a young one in a third."""
+    old, places = now_ms() - LONG_AGO, [(topic, number) for number in range(3)]
+
+    def found_by_kafka() -> list[tuple[str, ...]]:
+        words = ("--bootstrap-server", kafka.bootstrap, "find-hanging", "--topic", topic)
+        ran = commands.run(TRANSACTIONS, words)
+        assert ran.code == 0, ran
+        return [tuple(line.split()[:6]) for line in ran.out.splitlines()[1:]]
+
+    with client_of(kafka, f"{topic}-a") as hanging, client_of(kafka, f"{topic}-b") as healthy:
+        hanging.begin()
+        healthy.begin()
+        start = leave_hanging(hanging, topic, 0, at=old)
+        healthy.add(topic, 1)
+        healthy.write(topic, 1, b"healthy, and older than any transaction may be", times=[old])
+        leave_hanging(hanging, topic, 2, at=now_ms())
+        seen = await poll_transactions(link, places)
+        assert (seen.gaps, seen.max_timeout_ms, seen.max_timeout_known) == ((), 900_000, True)
+        late = one(seen, topic, 0).producer
+        assert (late.start_offset, seen.offsets[topic, 0].waiting) == (start, 2)
+        verdicts = [verdict(one(seen, topic, number), seen) for number in range(3)]
+        assert [each.standing for each in verdicts] == [Standing.HANGS, Standing.HEALTHY, Standing.YOUNG]
+        assert [each.transactional_id for each in verdicts] == [f"{topic}-a", f"{topic}-b", f"{topic}-a"]
+        row = (topic, "0", str(late.id), str(late.epoch), str(late.coordinator_epoch), str(start))
+        assert found_by_kafka() == [row]
+
+        for number, producer, why in ((1, healthy, "does not hang"), (2, hanging, "too young")):
+            refused = f"abort transaction topic {topic} partition {number} producer {producer.producer_id}"
+            code, out, _ = kac(f"{refused}; apply --yes")
+            assert code == 1, out
+            assert why in out
+        asked = f"abort transaction topic {topic} partition 0 producer {hanging.producer_id}"
+        code, _, complaints = kac(f"{asked}; apply --yes")
+        assert code == 3
+        assert f"--accept transaction-aborted={topic}/0" in complaints
+        code, _, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted")
+        assert code == 3, "a name alone accepts nothing that has to be typed"
+        assert one(await poll_transactions(link, places), topic, 0).producer == late
+        code, out, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted={topic}/0")
+        assert (code, complaints) == (0, ""), out
+        assert "applied" in out
+
+        async def waiting() -> int:
+            return (await poll_transactions(link, places)).offsets[topic, 0].waiting
+
+        assert await until_settled(waiting, bool, within=30, attempts=100) == 0
+        assert found_by_kafka() == []
+        code, _, complaints = kac(f"{asked}; apply --yes")
+        assert code == 0, "there is nothing to do"
+        seen = await poll_transactions(link, places)
+        assert verdict(one(seen, topic, 1), seen).standing is Standing.HEALTHY
+        healthy.end()
+        assert [*(await poll_transactions(link, places)).at(topic, 1)] == []
+
+
+async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, topic: str) -> None:
+    id_ = f"{topic}-x"
+    with client_of(kafka, id_) as client:
+        client.begin()
+        client.add(topic, 1, 2)
+        before = now_ms()
+        listed = await list_transactions(link)
+        known = listed.transactions[id_]
+        assert (known.state, known.producer_id) == ("Ongoing", client.producer_id)
+        assert id_ not in (await list_transactions(link, longer_than_ms=3_600_000)).transactions
+        described = await describe_transactions(link, [id_, f"{id_}-no"])
+        found = described.transactions[id_]
+        assert (found.producer_id, found.epoch, found.timeout_ms) == (client.producer_id, client.epoch, 600_000)
+        assert found.partitions == frozenset({(topic, 1), (topic, 2)})
+        assert 0 <= before - found.start_ms < PATIENCE * 1000
+        assert found.coordinator == listed.transactions[id_].coordinator
+        assert described.failures[f"{id_}-no"].name == "TRANSACTIONAL_ID_NOT_FOUND"
+        client.end()
+        ended = (await describe_transactions(link, [id_])).transactions[id_]
+        assert (ended.state, ended.partitions) == ("CompleteCommit", frozenset())
+
+
+async def test_the_runbooks_command_ends_it_too(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
+) -> None:
+    with client_of(kafka, f"{topic}-a") as client:
+        client.begin()
+        start = leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+        script = f"abort transaction topic {topic} partition 0 producer {client.producer_id}; plan --runbook"
+        _, out, _ = kac(script)
+        words = f"kafka-transactions --bootstrap-server {kafka.bootstrap} abort --topic {topic} --partition 0"
+        assert f"{words} --start-offset {start}" in " ".join(out.replace("\\\n", "").split())
+        ran = commands.run(TRANSACTIONS, f"{words} --start-offset {start}".split()[1:])
+        assert ran.code == 0, ran
+        assert [*(await poll_transactions(link, [(topic, 0)])).open] == []
+
+
+async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None
+) -> None:
+    with client_of(kafka, f"{topic}-a") as client:
+        client.begin()
+        start = leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+        target = ProducerTarget(topic, 0, client.producer_id)
+        for wrong in (
+            AbortTransaction(target, client.epoch, -1, start - 1),
+            AbortTransaction(target, client.epoch - 1, -1, start),
+            AbortTransaction(ProducerTarget(topic, 0, 2**40), client.epoch, -1, start),
+        ):
+            (outcome,) = (await outcomes(link, wrong)).values()
+            assert outcome.status in (Status.FAILED, Status.NOT_APPLIED)
+            assert one(await poll_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
+
+
+async def test_missing_rights_are_never_taken_for_nothing(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None
+) -> None:
+    """Brokers leave out what alice may not describe, and say nothing: what she sees may hang, and is not offered."""
+    allow, literal = Permission.parse("ALLOW"), PatternType.parse("LITERAL")
+
+    def only_for(type_: str, resource: str, who: str, operation: str, pattern: PatternType = literal) -> Acl:
+        return Acl(AclResourceType.parse(type_), resource, pattern, who, "*", AclOperation.parse(operation), allow)
+
+    secret = only_for("TRANSACTIONAL_ID", topic, "User:somebody", "DESCRIBE", PatternType.parse("PREFIXED"))
+    hidden = only_for("TOPIC", topic, "User:somebody", "READ")
+    shown = only_for("TOPIC", topic, "User:alice", "DESCRIBE")
+    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
+    logins = kafka.login_addresses
+    alice = Link(ConnectionSettings(bootstrap=logins, security_protocol="SASL_PLAINTEXT", sasl=sasl))
+    try:
+        with client_of(kafka, f"{topic}-a") as client, client_of(kafka, f"{topic}-b") as healthy:
+            client.begin()
+            healthy.begin()
+            leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+            healthy.add(topic, 1)
+            healthy.write(topic, 1, b"hers to end", times=[now_ms() - LONG_AGO])
+            places = [(topic, 0), (topic, 1)]
+            seen = await poll_transactions(alice, places)
+            assert [verdict(each, seen).standing for each in seen.open] == [Standing.HANGS, Standing.HEALTHY]
+            assert await applied(link, CreateAcls((secret,)))
+
+            async def as_alice() -> Transactions:
+                return await poll_transactions(alice, places)
+
+            seen = await until_settled(as_alice, lambda poll: not poll.gaps, within=30, attempts=100)
+            assert seen.gaps[0].name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+            for each in seen.open:
+                found = verdict(each, seen)
+                assert found.standing is Standing.POSSIBLE, "of the healthy one she sees no more than of the other"
+                assert "may not describe all transactional ids" in found.why
+                assert "'*'" in found.remedy
+            assert await applied(link, CreateAcls((hidden, shown)))
+            seen = await until_settled(as_alice, lambda poll: not poll.failures, within=30, attempts=100)
+            assert seen.failures[topic, 0].name == "TOPIC_AUTHORIZATION_FAILED"
+            assert seen.offsets[topic, 0].waiting == 2, "that something waits is seen all the same"
+            healthy.end()
+    finally:
+        await alice.close()
+        assert await applied(link, DeleteAcls((secret, hidden, shown)))

@@ -1,0 +1,413 @@
+"""Polls: what is lost, refused or denied by an embedded cluster is said, and what was read again is forgotten; how soon
+triage says that real brokers die, hang and come back, and how sure it is."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_quorum
+from console.admin.errors import AdminError, BrokerError
+from console.admin.settings import ConnectionSettings
+from console.cli.triage import watch_verdicts
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.journal.operations import Over, operation_line
+from console.model.changes import CreateTopics, NewTopic
+from console.model.config import broker_resource
+from console.model.failure import Failure
+from console.operations.goals import Drain
+from console.operations.operation import State, Step
+from console.operations.throttle import Throttles
+from console.plan.stale_throttles import RATES
+from console.session import triage_polls
+from console.session.operating import begin as begin_operation
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+from console.session.triage_polls import Poller
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import Observations, after, begin
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import KAFKA_3_9, running
+
+T = TypeVar("T")
+
+
+class Asked:
+    """A client that counts what it is asked, and refuses what a test names."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.names: list[str] = []
+        self.refused: dict[str, AdminError] = {}
+        self.moves: dict[str, tuple[Hand, float]] = {}
+
+    async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+        """Run an operation."""
+        self.names.append(" ".join([operation.__name__, *sorted(options)]))
+        if operation.__name__ in self.refused:
+            raise self.refused[operation.__name__]
+        try:
+            return await self._client.run(operation, *args, **options)
+        finally:
+            if operation.__name__ in self.moves:
+                hand, seconds = self.moves[operation.__name__]
+                hand.now += seconds
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        # Two brokers could not make it.
+        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
+        yield running
+
+
+@asynccontextmanager
+async def polling(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Poller, Asked, Session]]:
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    with AdminClient(settings) as client:
+        asked = Asked(client)
+        session = Session(asked, Context("test", "tests", settings, **changes))
+        async with Poller(session) as poller:
+            yield poller, asked, session
+
+
+async def until_raised(poller: Poller) -> AdminError:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await poller.poll()
+            except AdminError as error:
+                return error
+            await poller.rest()
+
+
+async def test_the_first_poll_reads_each_part_once(cluster: ThreadedCluster) -> None:
+    async with polling(cluster) as (poller, asked, _):
+        poll = await poller.poll(whole=True)
+        assert poll.unread == ()
+        first = [name for name in asked.names if name in ("describe_quorum", "list_groups", "describe_log_dirs")]
+        assert sorted(first) == ["describe_log_dirs", "describe_quorum", "list_groups"]
+        assert asked.names.count("describe_cluster") == 1
+        assert asked.names.count("describe_topics") == 1
+
+
+async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> None:
+    async with polling(cluster) as (poller, _, _):
+        await poller.poll(whole=True)
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_down(id_))
+        error = await until_raised(poller)
+        assert "refused" in str(error.failure)
+        with pytest.raises(AdminError):
+            await poller.poll()
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_up(id_))
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    poll = await poller.poll()
+                except AdminError:
+                    await poller.rest()
+                    continue
+                if not poll.silent and not any(broker.fenced for broker in poll.snapshot.cluster.brokers):
+                    break
+                await poller.rest()
+
+
+async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:
+    """As by Ctrl-C while a verdict is written, which took longer than until the next poll."""
+    async with polling(cluster) as (poller, _, _):
+
+        async def interrupted() -> None:
+            task.cancel()
+            await poller.rest()
+
+        task = asyncio.create_task(interrupted())
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
+    async with polling(cluster, cluster_id="some-other") as (poller, _, _):
+        with pytest.raises(Refused, match="some-other"):
+            await poller.poll()
+
+
+async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
+    """Before its session times out the cluster still lists it."""
+    async with polling(cluster) as (poller, _, _):
+        observations = begin(await poller.poll(whole=True))
+        assert diagnose(observations).is_healthy
+        cluster.run(lambda c: c._listeners[3].stop())
+        async with asyncio.timeout(PATIENCE):
+            while 3 not in (poll := await poller.poll()).refusing:
+                await poller.rest()
+        (down,) = diagnose(begin(poll)).causes
+        assert (down.claim.cause, down.claim.subject.broker, down.claim.certainty) == ("broker-down", 3, "likely")
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [("list_groups", "groups"), ("describe_log_dirs", "log_dirs"), ("describe_configs", "configs")],
+)
+async def test_what_failed_once_is_forgotten_when_it_was_read(
+    cluster: ThreadedCluster, operation: str, part: str
+) -> None:
+    async with polling(cluster) as (poller, asked, session):
+        asked.refused[operation] = AdminError(Failure("TIMED_OUT", "too late"))
+        poll = await poller.poll(whole=True)
+        assert [str(each.what) for each in diagnose(begin(poll)).unknowable if "too late" in each.what]
+        asked.refused.clear()
+        poller._due.clear()
+        poll = await poller.poll(whole=True)
+        assert diagnose(begin(poll)).unknowable == ()
+        assert [each for each in session.snapshot.failures if each.part == part] == []
+
+
+class Hand:
+    """A clock that only answers move, and by as much as a test says."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("slow", "rests"), [((True,), False), ((True, False, True), False), ((True, True), True)])
+async def test_one_slow_answer_holds_up_no_later_read(
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, slow: tuple[bool, ...], *, rests: bool
+) -> None:
+    """Two in a row do: then it is the cluster that is large."""
+    hand = Hand()
+    monkeypatch.setattr(triage_polls, "time", hand)
+    async with polling(cluster) as (poller, asked, _):
+        await poller.poll(whole=True)
+        for each in slow:
+            asked.moves = {"describe_topics": (hand, 1.0)} if each else {}
+            poller._due["topics"] = 0.0
+            await poller.poll(whole=True)
+        assert (poller._due["topics"] - hand.now > 10) is rests
+
+
+async def test_a_missing_right_is_unknowable() -> None:
+    with run_in_thread(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
+        async with polling(cluster) as (poller, _, _):
+            verdict = diagnose(begin(await poller.poll(whole=True)))
+    hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
+    assert {"log_dirs", "reassignments"} <= hidden.keys()
+    assert "DESCRIBE" in hidden["log_dirs"].upper()
+    assert "DESCRIBE" in hidden["reassignments"].upper()
+
+
+async def test_a_refused_part_is_unknowable(cluster: ThreadedCluster) -> None:
+    failure = Failure(ErrorCode.cluster_authorization_failed.name.upper(), "", "Ask for DESCRIBE on the cluster.")
+    async with polling(cluster) as (poller, asked, _):
+        asked.refused["describe_configs"] = BrokerError(failure)
+        verdict = diagnose(begin(await poller.poll(whole=True)))
+    (hidden,) = verdict.unknowable
+    assert hidden.what.startswith("configs: CLUSTER_AUTHORIZATION_FAILED")
+    assert hidden.where == failure.remedy
+
+
+async def test_watching_says_when_no_broker_answers(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    metrics = tmp_path / "kac.prom"
+    options = argparse.Namespace(seconds=0.0, watch=True, expect=[], output="text", prometheus=metrics)
+    printed = ""
+
+    async def shows(text: str) -> None:
+        nonlocal printed
+        async with asyncio.timeout(PATIENCE):
+            while text not in (printed := printed + capsys.readouterr().out):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    async with polling(cluster) as (poller, _, _):
+        watching = asyncio.create_task(watch_verdicts(poller, options))
+        await shows("healthy")
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_down(id_))
+        await shows("no broker answers: ")
+        assert "kac_triage_up 0" in metrics.read_text()
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_up(id_))
+        await shows("brokers answer again")
+        assert printed.count("no broker answers") == 1
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> None:
+    options = argparse.Namespace(seconds=0.0, watch=False, expect=[], output="text", prometheus=None)
+    async with polling(cluster) as (poller, _, _):
+        assert (await watch_verdicts(poller, options)).is_healthy
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_down(id_))
+        await until_raised(poller)
+        with pytest.raises(AdminError):
+            await watch_verdicts(poller, options)
+
+
+async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
+    """While it works, nor after its end by configs that were read before; by newer ones what it left is."""
+    cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
+    async with polling(cluster) as (poller, _, session):
+
+        async def causes(*parts: str) -> list[str]:
+            poller._due.update(dict.fromkeys(parts, 0.0))
+            return [each.claim.cause for each in diagnose(begin(await poller.poll(whole=True))).causes]
+
+        assert await causes() == ["replication-throttled"]
+        number, now = await begin_operation(session, Drain((3,)), 5_000), datetime.now(UTC)
+        journal = await session.journal()
+        journal.note(operation_line(number, now, Step(now, now, sets=Throttles(5_000, ((1, RATES[0]),)))))
+        assert await causes("reassignments") == []
+        journal.note(operation_line(number, now, Over(State.DONE)))
+        assert await causes("reassignments") == []
+        assert await causes("configs") == ["replication-throttled"]
+
+
+# -- on real brokers --------------------------------------------------------------------------------------------------
+
+
+Found = tuple[str, int | None, str]
+"""A cause, its broker, its certainty."""
+
+
+class Watching:
+    """Polls on and on; what each verdict named, with its time by the monotonic clock."""
+
+    def __init__(self, poller: Poller) -> None:
+        self.poller = poller
+        self.observations: Observations | None = None
+        self.seen: list[tuple[float, frozenset[Found]]] = []
+
+    async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
+        """The time at which a verdict named this. Polls without an answer are left out."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    poll = await self.poller.poll()
+                except AdminError:
+                    await self.poller.rest()
+                    continue
+                self.observations = begin(poll) if self.observations is None else after(self.observations, poll)
+                found = _found(diagnose(self.observations))
+                self.seen.append((time.monotonic(), found))
+                if holds(found):
+                    return self.seen[-1][0]
+                await self.poller.rest()
+
+
+def _found(verdict: Verdict) -> frozenset[Found]:
+    return frozenset((c.claim.cause, c.claim.subject.broker, c.claim.certainty.value) for c in verdict.causes)
+
+
+@pytest.fixture(params=["breakable_cluster", pytest.param("3.9", marks=pytest.mark.long)])
+def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Three brokers of a release, to kill and stop."""
+    if request.param == "breakable_cluster":
+        yield request.getfixturevalue("own_cluster")
+    else:
+        yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=3))
+
+
+@pytest.mark.broker
+async def test_a_broker_is_killed_comes_back_and_hangs(
+    three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
+    settings = ConnectionSettings(bootstrap=three.addresses)
+
+    def note(what: str, seconds: float) -> None:
+        record_property(what, round(seconds, 2))
+        print(f"{three.version} {what}: {seconds:.2f} s")
+
+    with AdminClient(settings) as client:
+        # Before 4.0 a broker that is away is told from the replicas that it has.
+        topic = CreateTopics((NewTopic(name, 6, 3),))
+        assert all(each.ok for each in await client.run(send, topic, validate_only=False))
+        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
+            watching = Watching(poller)
+            await watching.until(lambda found: not found)
+            await asyncio.to_thread(three.kill, 3)
+            killed = time.monotonic()
+            likely = await watching.until(lambda found: ("broker-down", 3, "likely") in found)
+            certain = await watching.until(lambda found: ("broker-down", 3, "certain") in found)
+            note("killed, likely", likely - killed)
+            note("killed, certain", certain - killed)
+            after_it = [found for at, found in watching.seen if at >= likely]
+            assert all(any(each[:2] == ("broker-down", 3) for each in found) for found in after_it), after_it
+            await asyncio.to_thread(three.restart, 3)
+            await watching.until(lambda found: not any(each[:2] == ("broker-down", 3) for each in found))
+            await watching.until(lambda found: not found or {each[0] for each in found} == {"leader-skew"})
+            with three.hanging(2):
+                stopped = time.monotonic()
+                silent = await watching.until(
+                    lambda found: any(each[:2] == ("broker-unresponsive", 2) for each in found)
+                )
+                note("stopped, unresponsive", silent - stopped)
+                down = await watching.until(lambda found: ("broker-down", 2, "certain") in found)
+                note("stopped, fenced", down - stopped)
+            await watching.until(lambda found: not any(each[1] == 2 and each[0] != "leader-skew" for each in found))
+
+
+async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
+    """What ``kac triage --for 5s`` says."""
+    options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
+    settings = ConnectionSettings(bootstrap=tuple(addresses))
+    with AdminClient(settings) as client:
+        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
+            return await watch_verdicts(poller, options)
+
+
+async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
+    """The first verdict that knows what the living brokers know; a busy machine may need more than one poll."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            verdict = await _judged(addresses)
+            if not any(each.what.startswith(("topics", "cluster", "silent")) for each in verdict.unknowable):
+                return verdict
+
+
+async def _leader(three: KafkaCluster) -> int:
+    with AdminClient(ConnectionSettings(bootstrap=three.addresses)) as client:
+        return (await client.run(describe_quorum)).leader_id
+
+
+@pytest.mark.takes(80)
+async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
+    """It is named, by living brokers in whatever order, and by one alone; its pause takes no other answer along."""
+    three = own_cluster
+    await asyncio.to_thread(three.bring_up)
+    first = await _leader(three)
+    for node in (first, *(each for each in three.broker_ids if each != first)):
+        ordered = three.addresses[node - 1 :] + three.addresses[: node - 1]
+        with three.hanging(node):
+            for addresses in (ordered, ordered[1:], ordered[1:2]):
+                verdict = await _verdict_of(addresses)
+                named = {(each.claim.cause, each.claim.subject.broker) for each in verdict.causes}
+                assert named & {("broker-unresponsive", node), ("broker-down", node)}, (node, first, verdict)
+                assert not verdict.is_healthy
+        await asyncio.to_thread(three.await_brokers, three.broker_ids, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            while not (await _judged(three.addresses)).is_healthy:
+                pass

@@ -1,0 +1,14 @@
+"""The lag of one group."""
+
+from __future__ import annotations
+
+from console.admin.groups import poll_groups
+from console.admin.link import Link
+from console.model.cluster import GroupLag
+
+
+async def group_lag(link: Link, name: str) -> GroupLag:
+    """The lag of a group that brokers tell of."""
+    polls = await poll_groups(link, [name])
+    assert name in polls.lags, polls.lag_failures
+    return polls.lags[name]
