@@ -82,17 +82,38 @@ DESCRIBED_AT_ONCE = 100
 class CoordinatorsOf(NamedTuple):
     """A kind of coordinators. type: FindCoordinatorRequest.CoordinatorType. topic: by which they are, made at the first
     FindCoordinator. absent: how a coordinator says that it does not know a name. listed: returns whether any broker
-    lists one, where the topic may not be described."""
+    lists one, where the topic may not be described. denied: returns the names that the principal may not describe, if
+    brokers tell without being their coordinator."""
 
     type: int
     topic: str
     absent: ErrorCode
     listed: Callable[[Link], Awaitable[bool]]
+    denied: Callable[[Link, Sequence[str]], Awaitable[Mapping[str, Failure]]] | None = None
 
 
 async def _any_group(link: Link) -> bool:
     listing = await list_groups(link)
     return bool(listing.groups or listing.failures)
+
+
+async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
+    """Return group -> failure for groups that the principal may not describe: any broker says so before it says that it
+    is no coordinator of them, and makes nothing for it."""
+    from console.wire.schemas import for_version
+
+    found: dict[str, Failure] = {}
+    for some in parts(tuple(names), DESCRIBED_AT_ONCE):
+        response = await link.call(
+            "describe_groups",
+            lambda kio, some=some: for_version(  # type: ignore[misc]
+                kio.DescribeGroupsRequest, groups=some, include_authorized_operations=False
+            ),
+        )
+        for each in response.groups:
+            if each.error_code == ErrorCode.group_authorization_failed:
+                found[each.group_id] = failure(each.error_code, getattr(each, "error_message", None))
+    return found
 
 
 NO_TYPES: Mapping[str, str] = MappingProxyType({})
@@ -102,7 +123,7 @@ COORDINATOR_MOVES = frozenset(
 """Errors of a coordinator that loads or moves: asked again."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
 """Errors by which another protocol may know the group; the newer ones refuse the empty name."""
-OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group)
+OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
 _NAMED = 3
 
@@ -1266,8 +1287,9 @@ async def find_coordinators(
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):
-        absent = failure(of.absent, f"this cluster has no {of.topic} yet")
-        return {}, dict.fromkeys(wanted, absent)
+        absent = failure(of.absent, f"this cluster has no {of.topic} yet, or it is hidden and none is listed")
+        denied = await of.denied(link, wanted) if of.denied is not None else {}
+        return {}, {**dict.fromkeys(wanted, absent), **denied}
     found: dict[str, int | Failure] = {}
     halving = Halving()
 

@@ -14,7 +14,8 @@ import os
 import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from io import BytesIO
 from typing import Any, TypeVar
@@ -33,6 +34,7 @@ from console.model.schemas import (
     ARTIFACT,
     AVRO,
     CONTENT_ID,
+    FINGERPRINT,
     GLOBAL_ID,
     GLUE,
     JSON_SCHEMA,
@@ -73,9 +75,31 @@ log = logging.getLogger(__name__)
 
 
 class _Reference(Struct, frozen=True):
+    """What a schema refers to: under a name, the version of a subject."""
+
     name: str
     subject: str
-    version: int
+    version: int | str
+
+    @property
+    def path(self) -> str:
+        """Where its schema is."""
+        return f"/subjects/{quote(self.subject, safe='')}/versions/{quote(str(self.version), safe='')}"
+
+
+class _ApicuriosReference(_Reference, frozen=True):
+    """The same by Apicurio's own API."""
+
+    subject: str = field(name="artifactId")
+    group: str | None = field(name="groupId", default=None)
+
+    @property
+    def path(self) -> str:
+        """Where its schema is by that API."""
+        group, artifact, version = (
+            quote(each, safe="") for each in (self.group or "default", self.subject, str(self.version))
+        )
+        return f"/groups/{group}/artifacts/{artifact}/versions/{version}"
 
 
 class _Answer(Struct, frozen=True):
@@ -83,7 +107,7 @@ class _Answer(Struct, frozen=True):
 
     schema: str
     schemaType: str | None = None  # noqa: N815 the API's own name; Avro where it is missing
-    references: list[_Reference] | None = None
+    references: Sequence[_Reference] | None = None
     id: int = 0
     subject: str = ""
     version: int = 0
@@ -92,12 +116,6 @@ class _Answer(Struct, frozen=True):
 class _Subject(Struct, frozen=True):
     subject: str
     version: int
-
-
-class _ApicuriosReference(Struct, frozen=True):
-    """A reference by Apicurio's own API."""
-
-    name: str = ""
 
 
 class _Artifact(Struct, frozen=True):
@@ -193,7 +211,7 @@ class SchemaRegistry:
         self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS)
 
     async def _schema(self, key: SchemaKey) -> Schema:
-        if key.of in (GLUE, ARTIFACT):
+        if key.of in (GLUE, ARTIFACT, FINGERPRINT):
             raise NotDecoded("a schema that is named so is not asked for: kac asks for ids and GUIDs alone")
         if key.of:
             return await self._by_apicurios_id(key)
@@ -203,8 +221,7 @@ class SchemaRegistry:
         answer = await self._answer(where, _Answer)
         if key.subject and not answer.id:
             raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form")
-        gathering = _References(self._answer)
-        references = await gathering.of(answer)
+        references = await _References(partial(self._answer, form=_Answer)).of(answer)
         text = SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
         named = [_Subject(answer.subject, answer.version)] if key.subject else await self._subjects(key)
         return await _made(SchemaKey(answer.id) if key.subject else key, text, named)
@@ -230,7 +247,7 @@ class SchemaRegistry:
         own = f"{before}{_APICURIO}"
         spaces = (GLOBAL_ID, CONTENT_ID) if key.of == APICURIO_ID else (key.of,)
         texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)
-        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, str)]
+        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, SchemaText)]
         for problem in texts if not found else ():
             assert isinstance(problem, BaseException)
             raise problem
@@ -240,17 +257,19 @@ class SchemaRegistry:
             artifacts = (await self._answer(search, _Artifacts, own)).artifacts
         except NotDecoded:
             artifacts = []
-        kind = kind_of(text, None)
-        made = await _made(key._replace(of=of), SchemaText(kind, text), [_Subject(each.id, 0) for each in artifacts])
+        made = await _made(key._replace(of=of), text, [_Subject(each.id, 0) for each in artifacts])
         if len({text for _, text in found}) == 1:
             return made
         return replace(made, doubt=f"it may be {CONTENT_ID} {key.id}, which is another schema: payloads do not say")
 
-    async def _by_own_api(self, number: int, of: str, own: str) -> str:
-        text = _text_of(await self._got(f"/ids/{_ID_NAMES[of]}s/{number}", own))
-        if await self._answer(f"/ids/{_ID_NAMES[of]}s/{number}/references", list[_ApicuriosReference], own):
-            raise NotDecoded("it refers to other schemas, which are not asked for by Apicurio's own API")
-        return text
+    async def _by_own_api(self, number: int, of: str, own: str) -> SchemaText:
+        async def read(path: str) -> _Answer:
+            text = _text_of(await self._got(path, own))
+            return _Answer(text, references=await self._answer(f"{path}/references", list[_ApicuriosReference], own))
+
+        answer = await read(f"/ids/{_ID_NAMES[of]}s/{number}")
+        references = await _References(read).of(answer)
+        return SchemaText(kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
         """Return a decoded answer. api: the path before it, None for the configured one.
@@ -418,10 +437,10 @@ def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: Allowance | Non
 
 
 class _References(Struct):
-    """What a schema refers to, read once each. ask: reads an answer. seen: name -> its text, in the order in which
-    they stand on each other."""
+    """What a schema refers to, read once each. read: a path -> the schema there. seen: name -> its text, in the order
+    in which they stand on each other."""
 
-    ask: Callable[..., Any]
+    read: Callable[[str], Awaitable[_Answer]]
     seen: dict[str, SchemaText] = field(default_factory=dict)
     size: int = 0
     open: set[str] = field(default_factory=set)
@@ -449,9 +468,8 @@ class _References(Struct):
                     f"its schema refers to more than {MOST_REFERENCES} others, or {DEEPEST_REFERENCE} deep"
                 )
             self.open.add(each.name)
-            path = f"/subjects/{quote(each.subject, safe='')}/versions/{each.version}"
             try:
-                found = await self.ask(path, _Answer)
+                found = await self.read(each.path)
             except NotDecoded as problem:
                 raise NotDecoded(f"what its schema refers to, {each.subject[:100]}: {problem}") from None
             await self._gather(found, depth + 1)

@@ -11,6 +11,7 @@ from console.model.record_masks import MaskPath, hidden, is_binary, without_mask
 from console.model.records import Encoding, Record
 from console.model.schemas import (
     AVRO,
+    FINGERPRINT,
     GLUE,
     KEY_HEADER,
     VALUE_HEADER,
@@ -111,7 +112,7 @@ class RecordDecoder:
         if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
             # Readable as it is; or as long as a number of Java's own serializer, which begins with a zero, too.
             return self._as_sent(data), None
-        asked = "no Glue registry is asked" if named.key.of == GLUE else "the context has no schema registry"
+        asked = _NOT_ASKED.get(named.key.of, "the context has no schema registry")
         name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
         return self._as_sent(data), Encoding("", "", len(data), f"it names a schema, {name}, and {asked}")
 
@@ -133,6 +134,7 @@ def _is_document(data: bytes) -> bool:
         return False
 
 
+_NOT_ASKED = {GLUE: "no Glue registry is asked", FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
 """Bytes of a long number of Java's."""
 _MOST_LIKELY = 1 << 24

@@ -15,13 +15,15 @@ AVRO, PROTOBUF, JSON_SCHEMA = "AVRO", "PROTOBUF", "JSON"
 KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
 """What the names of Apicurio's headers begin with."""
-_PROTOBUF_TYPE = b"apicurio.protobuf.type"
+_PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
 """The last stands before a payload, and is a global id unless the producer is set otherwise."""
-GLUE, ARTIFACT = "AWS Glue version", "Apicurio artifact"
+GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
 """The version of Glue's header, and whether the payload is compressed."""
+_AVRO_BEGINS, _PRINT_SIZE = b"\xc3\x01", 8
+"""Of Avro's own form for one object: a number of no registry follows, little-endian."""
 LONGEST_REASON = 300
 """Characters of why something is not decoded."""
 MOST_VALUES = 4_000_000
@@ -65,7 +67,8 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
 
     Args:
         data: key or value, in Confluent's format: a zero, four bytes of an id, what the schema describes; in
-            Apicurio's, with eight bytes; or in AWS Glue's: a three, the compression, a UUID.
+            Apicurio's, with eight bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes
+            and the schema's fingerprint.
         header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write in place of the first five bytes. Of
             several the last counts, as for Confluent's: who reads a record and writes it on may keep its headers.
     """
@@ -76,7 +79,7 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         return Framed(SchemaKey(guid=named[1 : _GUID_SIZE + 1].hex()), data, named[_GUID_SIZE + 1 :])
     if named[:1] == b"\x00" and len(named) >= 5 and (number := _number(named[1:5])):
         return Framed(SchemaKey(number), data, named[5:])
-    if (found := _by_apicurios_headers(data, headers, _APICURIOS[header])) is not None:
+    if (found := _by_apicurios_headers(data, headers, header)) is not None:
         return found
     if data[0] == 0 and len(data) >= 5 and (number := _number(data[1:5])):
         return Framed(SchemaKey(number), data[5:])
@@ -85,15 +88,19 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         return Framed(SchemaKey(number, of=APICURIO_ID), data[9:])
     if data[:2] in _GLUE_BEGINS and len(data) >= 2 + _GUID_SIZE:
         return Framed(SchemaKey(guid=dashed(data[2 : 2 + _GUID_SIZE].hex()), of=GLUE), data[2 + _GUID_SIZE :])
+    if data[:2] == _AVRO_BEGINS and len(data) >= 2 + _PRINT_SIZE:
+        mark = data[2 : 2 + _PRINT_SIZE][::-1].hex()
+        return Framed(SchemaKey(guid=mark, of=FINGERPRINT), data[2 + _PRINT_SIZE :])
     return None
 
 
-def _by_apicurios_headers(data: bytes, headers: tuple[Header, ...], begins: bytes) -> Framed | None:
+def _by_apicurios_headers(data: bytes, headers: tuple[Header, ...], part: bytes) -> Framed | None:
+    begins = _APICURIOS[part]
     if _last(headers, begins + b"encoding") == b"JSON":
         return None  # the text of the value itself
-    name = _last(headers, _PROTOBUF_TYPE) or None
-    for of, header in ((GLOBAL_ID, b"globalId"), (CONTENT_ID, b"contentId")):
-        found = _last(headers, begins + header)
+    name = _last(headers, _PROTOBUF_TYPES[part]) or None
+    for of, ending in ((GLOBAL_ID, b"globalId"), (CONTENT_ID, b"contentId")):
+        found = _last(headers, begins + ending)
         if len(found) == 8 and (number := _number(found)):
             return Framed(SchemaKey(number, of=of), data, name)
     if artifact := _last(headers, begins + b"artifactId"):

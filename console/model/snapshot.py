@@ -306,15 +306,17 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
     """Return the snapshot with a listing of topics; those that are gone take their configs with them.
 
     Args:
-        whole: the listing has all topics: those that it lacks are gone. Otherwise only those that it reports as unknown
-            are.
+        whole: the listing has all topics: those that it lacks are gone, but for those of which it has a failure, which
+            under ``""`` is that of all. Otherwise only those that it reports as unknown are.
         at: when it was read, UTC.
     """
     if snapshot.observer_rules:
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
         listing = replace(listing, topics=found)
     if whole:
-        topics = share(snapshot.topics, listing.topics)
+        hidden = snapshot.topics.keys() & {name for name, each in listing.failures.items() if each.name not in GONE}
+        kept = snapshot.topics if "" in listing.failures else {name: snapshot.topics[name] for name in hidden}
+        topics = share(snapshot.topics, {**kept, **listing.topics} if kept else listing.topics)
         gone = {name for name, _, now in differing(snapshot.topics, topics) if now is None}
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}

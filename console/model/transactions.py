@@ -168,12 +168,15 @@ class Standing(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """How an open transaction stands, why, and what to do about it. transactional_id: ``""`` where it is unknown."""
+    """How an open transaction stands, why, and what to do about it."""
 
     standing: Standing
     why: str
     remedy: str = ""
     transactional_id: str = ""
+    """``""`` where it is unknown."""
+    was_committed: bool = False
+    """Whether its producer was told so, though the partition got no marker and gets none."""
 
 
 def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
@@ -211,11 +214,26 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         return Verdict(Standing.POSSIBLE, f"no coordinator shows it, but {seen.gaps[0].message}", seen.gaps[0].remedy)
     if not transaction.confirmed:
         return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
+    if known is not None and was_committed(producer, known):
+        text = f"{known.id} is {known.state}, as its producer was told, and no marker came here or will come"
+        return Verdict(Standing.HANGS, text, KEPT_FIRST, id_, was_committed=True)
     if known is not None:
         text = f"the transaction of {known.id} is {known.state} without this partition: no marker will come"
     else:
         text = "no coordinator knows a transaction of this producer: no marker will come"
     return Verdict(Standing.HANGS, text, "Abort it.", id_)
+
+
+KEPT_FIRST = "Copy its records first: its producer takes them as written, and an abort hides them."
+
+
+def was_committed(producer: Producer, known: Transaction) -> bool:
+    """Return whether a producer's open transaction is the one that its coordinator knows as committed.
+
+    A coordinator leaves out the marker of a partition that has no leader then (TransactionMarkerChannelManager). The
+    first record may be a little older than the transaction, by the producer's clock more so.
+    """
+    return known.state == "CompleteCommit" and 0 <= known.start_ms <= producer.last_timestamp + MARKERS_MS
 
 
 class SeenTransaction(Struct, frozen=True):
@@ -230,6 +248,7 @@ class SeenTransaction(Struct, frozen=True):
     remedy: str = ""
     transactional_id: str = ""
     age_ms: int = -1
+    was_committed: bool = False
 
 
 def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transactions) -> SeenTransaction | None:
@@ -248,6 +267,7 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
         judged.remedy,
         judged.transactional_id,
         max(-1, age),
+        judged.was_committed,
     )
 
 

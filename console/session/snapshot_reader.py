@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import ClusterInfo, LogRange, Topic
+from console.model.cluster import ClusterInfo, LogRange, Topic, TopicListing
 from console.model.config import ConfigListing, ConfigResource, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
@@ -49,6 +49,10 @@ PUBLISH_EVERY = 0.25
 
 MANY = 5_000
 """With more topics, ACLs or quotas, what looks at all of them runs in another thread: it would hold up keys."""
+
+
+MOST_NAMED = 1_000
+"""Topics that a listing lacks and that are asked for by name. Of more, as of a plan that deletes many, all are gone."""
 
 
 GROUPS_AT_ONCE = 5_000
@@ -118,6 +122,18 @@ WALL = Clock(_now, time.monotonic)
 
 Learned = Callable[[Snapshot, datetime], Snapshot]
 """Puts what was read into a snapshot: (snapshot as it is now, time of the answer) -> snapshot."""
+
+
+async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListing) -> TopicListing:
+    """Return a listing with the reason why it lacks known topics that were not deleted: a session may go on as another
+    principal, or lose a right, and brokers tell that only of a topic that is named."""
+    from console.admin import topics
+
+    lacking = [name for name in known if name not in listing.topics]
+    if not 0 < len(lacking) <= MOST_NAMED:
+        return listing
+    named = await client.run(topics.describe_topics, lacking)
+    return TopicListing({**listing.topics, **named.topics}, {**named.failures, **listing.failures})
 
 
 class SnapshotReader:
@@ -256,6 +272,8 @@ class SnapshotReader:
             await self.read_log_dirs()
             if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
                 listing = replace(listing, failures={"": unseen})
+        elif names is None:
+            listing = await _with_hidden(self.client, self.snapshot.topics, listing)
         if len(listing.topics) > MANY:
             listing = replace(listing, topics=await asyncio.to_thread(_shared, self.snapshot.topics, listing.topics))
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()))
@@ -389,8 +407,8 @@ class SnapshotReader:
         if listing is not None:
             listed = {**unlisted(self.snapshot.groups, listing), **listing.groups}
             failures = listing.failures
-            if not listed and not failures:
-                failures = await self.why_no_groups()
+            if not listed and not failures and (failures := await self.why_no_groups()):
+                listed = dict(self.snapshot.groups)
             known = refresh.with_groups(self.snapshot, listed, whole=True, at=self.clock.now())
             self._learn(refresh.with_failures(known, Part.GROUPS, failures.items()))
 

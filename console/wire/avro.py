@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime, time, timedelta
+from decimal import Context, Decimal
+from functools import cache, partial
 from io import BytesIO
 from typing import Any
 from uuid import UUID
@@ -27,12 +28,14 @@ DEEPEST = 60
 """Levels of a payload, and of a schema."""
 LARGEST_DECIMAL = 1_024
 """Bytes of a number that is written in digits; a larger one stays bytes."""
-_DIGITS = 2_500
-"""More than such a number has: fastavro rounds one to its schema's precision, whatever was sent."""
+_DIGITS = Context(prec=2_500)
+"""More than such a number has."""
 LARGEST_SCHEMA = 20_000
 """Types and fields of a schema with what it refers to."""
 
 _WHOLE = "kac_whole"
+_DECIMAL, _SYMBOLS = "kac_decimal", "kac_symbols"
+"""Under these names the package checks neither attributes of a decimal nor symbols of an enum; Java does not either."""
 
 
 def missing() -> str:
@@ -57,7 +60,7 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
         import fastavro.schema
     except ImportError:
         raise NotDecoded(missing()) from None
-    fastavro.read.LOGICAL_READERS.update(_OWN_LOGICAL)
+    fastavro.read.LOGICAL_READERS.update(_logical_readers())
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:
         raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
@@ -65,17 +68,19 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     documents[-1] = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": documents[-1]}]}
     named: dict[str, Any] = {}
     try:
-        parsed = [fastavro.schema.parse_schema(_exact(each), named_schemas=named) for each in documents][-1]
-        bare_named: dict[str, Any] = {}
-        bare = [fastavro.schema.parse_schema(_bare(each), named_schemas=bare_named) for each in documents][-1]
+        for each in documents:
+            _name_without_space(named, each)
+            parsed = fastavro.schema.parse_schema(_readable(each), named_schemas=named)
     except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
         raise NotDecoded(f"it is no schema of Avro: {type(error).__name__} {error}") from None
-    return partial(_decoded, parsed, bare, named)
+    for each in named.values():
+        if _SYMBOLS in each:
+            each["symbols"] = each[_SYMBOLS]
+    return partial(_decoded, parsed, named)
 
 
 def _decoded(
     parsed: Any,
-    bare: Any,
     named: Mapping[str, Any],
     payload: bytes,
     _indexes: bytes | None = None,
@@ -83,32 +88,61 @@ def _decoded(
 ) -> bytes:
     import fastavro
 
-    walk = _Walk(payload, named, allowance or Allowance())
-    walk.through(parsed["fields"][0]["type"])
-    for schema in (bare,) if walk.has_large_decimal else (parsed, bare):
+    _Walk(payload, named, allowance or Allowance()).through(parsed["fields"][0]["type"])
+    try:
+        document: Any = fastavro.schemaless_reader(BytesIO(payload), parsed, None)
+        return msgspec.json.encode(_plain(document[_WHOLE]))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+        raise NotDecoded(f"{type(error).__name__} {error}") from None
+
+
+@cache
+def _logical_readers() -> dict[str, Callable[..., Any]]:
+    """Return what reads logical types: the package's own, and what it leaves as numbers and bytes."""
+    import fastavro.read
+
+    return {name: _or_itself(read) for name, read in {**fastavro.read.LOGICAL_READERS, **_OWN_LOGICAL}.items()}
+
+
+def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reader that leaves a value as it is if its schema can't mean it: a date of the year 10,000."""
+
+    def reading(value: Any, schema: Any, *_: Any) -> Any:
         try:
-            document: Any = fastavro.schemaless_reader(BytesIO(payload), schema, None)
-            return msgspec.json.encode(_plain(document[_WHOLE]))
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
-            # A date of the year 10,000 is a number, whatever its schema calls it.
-            problem = error
-    raise NotDecoded(f"{type(problem).__name__} {problem}")
+            return read(value, schema)
+        except (ValueError, ArithmeticError):
+            return value
+
+    return reading
 
 
-def _nanos(value: int, *_: Any, zone: str = "Z") -> str:
+def _decimal(data: bytes, schema: Any) -> Decimal | bytes:
+    """Return a decimal with all the digits that were sent, be they more than its schema's precision."""
+    if len(data) > LARGEST_DECIMAL:
+        return data
+    return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-schema.get("scale", 0), _DIGITS)
+
+
+def _time(value: int, _: Any, *, parts: int) -> time:
+    """Return a time of the day in parts of a second."""
+    seconds, rest = divmod(value, parts)
+    return time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest * (10**6 // parts))
+
+
+def _nanos(value: int, _: Any, zone: str = "Z") -> str:
     """Return a time in nanoseconds since 1970 as a text with all its digits."""
     seconds, nanos = divmod(value, 10**9)
     text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
     return f"{text}.{nanos:09d}{zone}" if nanos else f"{text}{zone}"
 
 
-def _uuid(data: bytes, *_: Any) -> UUID | bytes:
+def _uuid(data: bytes, _: Any) -> UUID | bytes:
     return UUID(bytes=data) if len(data) == 16 else data
 
 
-def _duration(data: bytes, *_: Any) -> str | bytes:
+def _duration(data: bytes, _: Any) -> str | bytes:
     """Return months, days and milliseconds as ISO 8601 writes a duration."""
     if len(data) != 12:
         return data
@@ -121,8 +155,12 @@ _OWN_LOGICAL: dict[str, Callable[..., Any]] = {
     "long-local-timestamp-nanos": partial(_nanos, zone=""),
     "fixed-uuid": _uuid,
     "fixed-duration": _duration,
+    f"bytes-{_DECIMAL}": _decimal,
+    f"fixed-{_DECIMAL}": _decimal,
+    "int-time-millis": partial(_time, parts=10**3),
+    "long-time-micros": partial(_time, parts=10**6),
 }
-"""What fastavro leaves as a number or as bytes."""
+"""What fastavro leaves as a number or as bytes, or makes another value of."""
 
 
 def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
@@ -169,23 +207,51 @@ def _size(document: Any, depth: int = 0) -> int:
     return 1 + sum(_size(each, depth + 1) for each in inner)
 
 
-def _is_decimal(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("logicalType") == "decimal"
+def _readable(document: Any) -> Any:
+    """Return a schema as a payload is read by it: without defaults, and without what Java ignores or does not check."""
+    if isinstance(document, list):
+        return [_readable(each) for each in document]
+    if not isinstance(document, dict):
+        return document
+    if "name" not in document and isinstance(document.get("type"), dict | list):
+        return _readable(document["type"])
+    made = {name: _readable(each) for name, each in document.items() if name != "default"}
+    match document:
+        case {"logicalType": "decimal"}:
+            made["logicalType"] = _DECIMAL if _is_decimal(document) else ""
+        case {"type": "enum", "symbols": [*symbols]}:
+            made |= {_SYMBOLS: symbols, "symbols": [f"s{place}" for place in range(len(symbols))]}
+    return made
 
 
-def _exact(document: Any) -> Any:
-    """Return a schema without defaults, whose decimals in bytes are read as they were sent."""
-    if isinstance(document, dict):
-        made = {name: _exact(each) for name, each in document.items() if name != "default"}
-        return {**made, "precision": _DIGITS} if _is_decimal(made) and made.get("type") == "bytes" else made
-    return [_exact(each) for each in document] if isinstance(document, list) else document
+def _is_decimal(schema: dict[str, Any]) -> bool:
+    """Return whether the attributes of a decimal fit it: otherwise a writer ignores that it is one."""
+    precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", 0)
+    if type(precision) is not int or type(scale) is not int or type(size) is not int:
+        return False
+    most = math.floor(math.log10(2) * (8 * size - 1)) if schema.get("type") == "fixed" else precision
+    return 0 < precision <= most and 0 <= scale <= precision
 
 
-def _bare(document: Any) -> Any:
-    """Return a schema without defaults, and without what its numbers and bytes stand for."""
-    if isinstance(document, dict):
-        return {name: _bare(each) for name, each in document.items() if name not in ("logicalType", "default")}
-    return [_bare(each) for each in document] if isinstance(document, list) else document
+def _name_without_space(named: dict[str, Any], document: Any) -> None:
+    """Name what earlier documents define without a namespace also as a document's namespaces call it: Java looks for a
+    name there first, and then without one."""
+    spaces, used = set(), set()
+    left = [document]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            space, before = each.get("namespace"), str(each.get("name", "")).rpartition(".")[0]
+            spaces |= {space for space in (space, before) if space and isinstance(space, str)}
+            left.extend(each.values())
+        elif isinstance(each, list):
+            left.extend(each)
+        elif isinstance(each, str) and each in named and "." not in each:
+            used.add(each)
+    if len(spaces) * len(used) <= LARGEST_SCHEMA:
+        for space in spaces:
+            for name in used:
+                named.setdefault(f"{space}.{name}", named[name])
 
 
 def _plain(value: Any) -> Any:
@@ -208,7 +274,6 @@ class _Walk:
         self._at = 0
         self._allowance = allowance
         self._left = MOST_VALUES
-        self.has_large_decimal = False
 
     def through(self, schema: Any) -> None:
         """Check a payload from its first byte to its last.
@@ -248,9 +313,9 @@ class _Walk:
             case "double":
                 self._skip(8)
             case "bytes" | "string":
-                self._skip(self._number(), schema)
+                self._skip(self._number())
             case "fixed":
-                self._skip(schema["size"], schema)
+                self._skip(schema["size"])
             case "enum":
                 self._choice(schema["symbols"], "symbol of an enum")
             case "array":
@@ -299,9 +364,7 @@ class _Walk:
             if shift > 63:
                 raise NotDecoded("a number in it has more than 64 bits")
 
-    def _skip(self, size: int, schema: Any = None) -> None:
-        if size > LARGEST_DECIMAL and _is_decimal(schema):
-            self.has_large_decimal = True
+    def _skip(self, size: int) -> None:
         if not 0 <= size <= len(self._payload) - self._at:
             raise NotDecoded("it is cut short")
         self._at += size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,21 +64,18 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
     except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
         raise NotDecoded(f"it is no schema of Protobuf: {error}") from None
 
+    names = list(_names(root.message_type, []))
+    package = f"{root.package}." if root.package else ""
+
     def message_of(indexes: Sequence[int] | str) -> Any:
         """Return the class of the message of a name, or at a path: an index into the file, then one into each message
-        around it."""
-        inner, names = list(root.message_type), [root.package] if root.package else []
+        around it.
+        """
         if isinstance(indexes, str):
-            indexes = [place for place, each in enumerate(inner) if each.name == indexes.rpartition(".")[2]][:1]
-            if not indexes:
-                raise NotDecoded("its schema has no message of that name")
-        for index in indexes:
-            if index >= len(inner):
-                raise NotDecoded(f"its schema has no message {'.'.join(map(str, indexes))}")
-            names.append(inner[index].name)
-            # As Java's serializer counts: messages of the text, without those that the compiler makes for maps.
-            inner = [each for each in inner[index].nested_type if not each.options.map_entry]
-        return message_factory.GetMessageClass(pool.FindMessageTypeByName(".".join(names)))
+            path = _by_name(names, indexes.removeprefix(package))
+        else:
+            path = _at_indexes(list(root.message_type), indexes)
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(package + ".".join(path)))
 
     return partial(_decoded, message_of)
 
@@ -114,7 +111,61 @@ def _decoded(
         raise NotDecoded("a type in its schema is called as one of Google's, and has other fields") from None
 
 
+def _nested(message: Any) -> list[Any]:
+    """Return the messages in a message as Java's serializer counts them: those of the text, without those that the
+    compiler makes for maps."""
+    return [each for each in message.nested_type if not each.options.map_entry]
+
+
+def _names(messages: Iterable[Any], around: list[str]) -> Iterator[list[str]]:
+    """Yield the names of messages and of those in them, each after the names around it."""
+    for each in messages:
+        yield [*around, each.name]
+        yield from _names(_nested(each), [*around, each.name])
+
+
+def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
+    """Return the message at a path, after the names around it. Raises NotDecoded: there is none."""
+    path = []
+    for index in indexes:
+        if index >= len(inner):
+            raise NotDecoded(f"its schema has no message {'.'.join(map(str, indexes))}")
+        path.append(str(inner[index].name))
+        inner = _nested(inner[index])
+    return path
+
+
+def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
+    """Return the one message of a name, which may leave out what is around it.
+
+    Raises:
+        NotDecoded: there is none, or more than one.
+    """
+    parts = name.split(".")
+    whole = [each for each in names if each == parts]
+    found = whole or [each for each in names if each[-len(parts) :] == parts]
+    if len(found) != 1:
+        raise NotDecoded(f"its schema has {len(found) or 'no'} message{'s' * bool(found)} of that name")
+    return found[0]
+
+
 _NAME = re.compile(rb"[A-Za-z_][\w.]{0,200}", re.ASCII)
+
+
+def _named(data: bytes) -> tuple[str, bytes] | None:
+    """Return the name in a message ``Ref`` with its length before it, and what follows; None if there is none."""
+    whole, at = _length(data, 0)
+    size, begin = _length(data, at + 1)
+    end = begin + size
+    if data[at : at + 1] != b"\n" or at + whole != end or not _NAME.fullmatch(data[begin:end]):
+        return None
+    return data[begin:end].decode(), data[end:]
+
+
+def _length(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length of one byte or of two, and where it ends."""
+    one, two = (*data[at : at + 2], 0, 0)[:2]
+    return (one, at + 1) if one < 0x80 else (one & 0x7F | two << 7, at + 2)
 
 
 def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[int] | str | NotDecoded, bytes]]:
@@ -128,8 +179,8 @@ def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[i
     if header is not None and _NAME.fullmatch(header):
         yield header.decode(), payload
         return
-    if len(data) > 3 and data[1] == 0x0A and data[2] == data[0] - 2 and _NAME.fullmatch(data[3 : data[0] + 1]):
-        yield data[3 : data[0] + 1].decode(), data[data[0] + 1 :] if header is None else payload
+    if (named := _named(data)) is not None:
+        yield named[0], named[1] if header is None else payload
     for zigzag in (True, False):
         try:
             path, rest = message_indexes(data, zigzag=zigzag)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from console.embedded.faults import Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
+from console.model.cluster import Group
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.snapshot import with_groups
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support.older_brokers import like
@@ -192,6 +195,53 @@ def test_groups_that_are_not_shown_are_unknown(
     assert ("none is visible to User:ANONYMOUS" in out + err) is not sees_groups
 
 
+DESCRIBES = Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "*", AclOperation(8), Permission(3))
+
+
+async def test_what_is_no_longer_shown_was_not_deleted() -> None:
+    """A session that goes on as another principal, or that loses a right: brokers leave topics and groups out."""
+    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+        for name in ("orders", "payments", "refunds"):
+            running.call(partial(put, name))
+        of_orders = DESCRIBES._replace(resource_name="orders")
+        running.call(lambda c: c.state.add_acl(CLUSTER_DESCRIBE))
+        running.call(lambda c: c.state.add_acl(DESCRIBES))
+        settings_ = ConnectionSettings(parse_bootstrap(running.bootstrap))
+        with AdminClient(settings_) as client:
+            session = Session(client, Context("hidden", "test", settings_))
+            await session.read_topics()
+            assert set(session.snapshot.topics) == {"orders", "payments", "refunds"}
+            running.call(lambda c: c.state.remove("acls", DESCRIBES))
+            running.call(lambda c: c.state.add_acl(of_orders))
+            running.call(lambda c: c.state.remove_topic("refunds"))
+            await session.read_topics()
+            known = session.snapshot
+            why = {each.entity: each.failure.name for each in known.failures if each.part == "topics"}
+            assert set(known.topics) == {"orders", "payments", "refunds"}
+            assert why == dict.fromkeys(("payments", "refunds"), "TOPIC_AUTHORIZATION_FAILED")
+            running.call(lambda c: c.state.remove("acls", of_orders))
+            await session.read_topics()
+            assert set(session.snapshot.topics) == {"orders", "payments", "refunds"}
+            running.call(lambda c: c.state.add_acl(DESCRIBES))
+            await session.read_topics()
+            assert set(session.snapshot.topics) == {"orders", "payments"}
+            assert not [each for each in session.snapshot.failures if each.part == "topics"]
+
+
+async def test_groups_that_are_no_longer_shown_were_not_deleted() -> None:
+    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+        settings_ = ConnectionSettings(parse_bootstrap(running.bootstrap))
+        with AdminClient(settings_) as client:
+            session = Session(client, Context("hidden", "test", settings_))
+            group = Group("billing", "Empty", "consumer", coordinator=1)
+            at = datetime.now(UTC)
+            session._learn(with_groups(session.snapshot, {"billing": group}, whole=True, at=at), "groups")
+            await session.read_groups()
+            assert set(session.snapshot.groups) == {"billing"}
+            (why,) = (each.failure.name for each in session.snapshot.failures if each.part == "groups")
+            assert why == "NOT_VISIBLE"
+
+
 def test_a_topic_that_goes_away_while_it_is_listed_is_no_secret(
     empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,8 +257,6 @@ def test_a_topic_that_goes_away_while_it_is_listed_is_no_secret(
 
 
 def test_what_was_not_answered_was_not_looked_at() -> None:
-    from datetime import UTC, datetime
-
     from console.model import snapshot as refresh
     from console.model.cluster import Broker, ClusterInfo, Topic, TopicListing
     from console.model.failure import Failure

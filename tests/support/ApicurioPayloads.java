@@ -6,6 +6,8 @@ import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.TimestampProto;
 import io.apicurio.registry.serde.avro.AvroKafkaSerializer;
 import io.apicurio.registry.serde.protobuf.ProtobufKafkaSerializer;
 import java.util.ArrayList;
@@ -40,6 +42,29 @@ public class ApicurioPayloads {
         Descriptor payment = FileDescriptor.buildFrom(file, new FileDescriptor[0]).findMessageTypeByName("Payment");
         DynamicMessage message = DynamicMessage.newBuilder(payment).setField(payment.getFields().get(0), 7L).build();
         each("protobuf", new ProtobufKafkaSerializer<DynamicMessage>(), message);
+        each("key-protobuf", new ProtobufKafkaSerializer<DynamicMessage>(), message);
+
+        FileDescriptor money = FileDescriptor.buildFrom(FileDescriptorProto.newBuilder().setName("money.proto")
+            .setSyntax("proto3").setPackage("shop").addDependency("google/protobuf/timestamp.proto")
+            .addMessageType(DescriptorProto.newBuilder().setName("Money").addField(id)
+                .addField(field("at", 2, ".google.protobuf.Timestamp"))).build(),
+            new FileDescriptor[] {TimestampProto.getDescriptor()});
+        // A name whose length takes two bytes.
+        Descriptor bill = FileDescriptor.buildFrom(FileDescriptorProto.newBuilder().setName("bills")
+            .setSyntax("proto3").setPackage("shop").addDependency("money.proto")
+            .addMessageType(DescriptorProto.newBuilder().setName("Bill" + "s".repeat(126)).addField(id)
+                .addField(field("sum", 2, ".shop.Money"))).build(),
+            new FileDescriptor[] {money}).getMessageTypes().get(0);
+        Descriptor sum = money.getMessageTypes().get(0);
+        each("references", new ProtobufKafkaSerializer<DynamicMessage>(), DynamicMessage.newBuilder(bill)
+            .setField(bill.getFields().get(0), 7L)
+            .setField(bill.getFields().get(1), DynamicMessage.newBuilder(sum).setField(sum.getFields().get(0), 5L)
+                .setField(sum.getFields().get(1), Timestamp.newBuilder().setSeconds(1).build()).build()).build());
+    }
+
+    static FieldDescriptorProto field(String name, int number, String type) {
+        return FieldDescriptorProto.newBuilder().setName(name).setNumber(number).setTypeName(type)
+            .setType(FieldDescriptorProto.Type.TYPE_MESSAGE).setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL).build();
     }
 
     static <T> void each(String name, Serializer<T> serializer, T value) {
@@ -62,7 +87,7 @@ public class ApicurioPayloads {
         }
         try {
             Serializer<T> own = (Serializer<T>) serializer.getClass().getConstructor().newInstance();
-            own.configure(config, false);
+            own.configure(config, name.startsWith("key"));
             RecordHeaders headers = new RecordHeaders();
             byte[] data = own.serialize(TOPIC, headers, value);
             List<String> pairs = new ArrayList<>();

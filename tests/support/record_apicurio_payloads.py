@@ -12,6 +12,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tests.support.apicurio import API, VERSION, apicurio, apicurio_folder
 from tests.support.kafka_jars import FETCH_SECONDS, compiler, java
@@ -36,8 +37,16 @@ def main() -> None:
         for of in ("globalId", "contentId"):
             for number in {int(value, 16) for line in lines for key, value in json.loads(line)["headers"] if of in key}:
                 paths += [f"/ids/{of}s/{number}", f"/ids/{of}s/{number}/references", f"/search/artifacts?{of}={number}"]
-        answers: dict[str, Any] = {OWN + path: _got(base + OWN + path) for path in sorted(paths)}
-    made = {"release": VERSION, "payloads": [json.loads(line) for line in lines], "answers": answers}
+        answers: dict[str, Any] = {}
+        # What is referred to is found on the way.
+        for path in paths:
+            answers[OWN + path] = _got(base + OWN + path)
+            if path.endswith("/references"):
+                for each in json.loads(answers[OWN + path]):
+                    found = f"/groups/default/artifacts/{quote(each['artifactId'], safe='')}/versions/{each['version']}"
+                    paths += [found, f"{found}/references"]
+    payloads = [json.loads(line) for line in lines]
+    made = {"release": VERSION, "payloads": payloads, "answers": dict(sorted(answers.items()))}
     RECORDED.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 

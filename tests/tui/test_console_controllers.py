@@ -36,6 +36,9 @@ class Controllers:
             raise Unsupported("metadata", "", controllers=True)
         return answer(*args)
 
+    def _count_throttled(self) -> int:
+        return 0
+
     def _describe_cluster(self) -> ClusterInfo:
         return ClusterInfo("the-id", 101, (), controllers=tuple(Broker(each, f"c{each}", 9093) for each in NODES))
 

@@ -25,6 +25,7 @@ from console.model.transactions import (
 )
 from console.plan.edits import EndTransaction
 from console.plan.plan import EMPTY, stage
+from console.plan.risks import risks
 from console.plan.staged import Dropped, Refused
 from console.present.text import plain
 from console.present.transactions import detail_lines, transaction_rows
@@ -122,6 +123,26 @@ def test_what_is_decided_is_never_aborted(
     assert not report.plan.staged
     (refused,) = report.refused
     assert "by itself" not in f"{refused.reason} {refused.remedy}"
+
+
+@given(polled(), st.sampled_from(["CompleteCommit", "CompleteAbort", "Ongoing"]), st.integers(-MAX, MAX))
+def test_what_its_producer_takes_as_committed_is_named_so(
+    case: tuple[OpenTransaction, Transactions], state: str, began: int
+) -> None:
+    """A coordinator leaves out the marker of a partition that has no leader at the commit."""
+    each, seen = case
+    each = each._replace(confirmed=True, producer=replace(each.producer, last_timestamp=NOW - 2 * MAX))
+    # Records may be older than their transaction by the difference of two clocks.
+    start = NOW - 2 * MAX + began
+    kept = Transaction("kept", each.producer.id, state, 1, 0, MAX, start, frozenset())
+    seen = replace(seen, transactions={"kept": kept}, open=(each,), gaps=())
+    found = verdict(each, seen)
+    assert found.standing is Standing.HANGS
+    assert found.was_committed is (state == "CompleteCommit" and began <= MARKERS_MS)
+    assert ("Copy its records first" in found.remedy) is found.was_committed
+    report = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id)], Snapshot(transactions={PLACE: seen}))
+    (warning,) = risks(report.plan.staged, Snapshot(transactions={PLACE: seen}))
+    assert ("its producer was told that it is committed" in warning.text) is found.was_committed
 
 
 @given(polled())

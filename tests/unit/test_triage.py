@@ -206,6 +206,9 @@ def _min_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, configs={resource: config("min.insync.replicas", "4", TOPIC_CONFIG)})
 
 
+TWO_IN_SYNC = {topic_resource("orders"): config("min.insync.replicas", "2", TOPIC_CONFIG)}
+
+
 def _throttle(snapshot: Snapshot, _tick: int) -> Snapshot:
     resource = broker_resource(2)
     key = "leader.replication.throttled.rate"
@@ -656,6 +659,36 @@ def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(
         assert "abort" not in steps
         assert "by itself" not in f"{text} {steps} {claim.title}"
         assert not any(each.edits for each in claim.next)
+
+
+def test_markers_that_too_few_replicas_take_are_no_fault_of_the_coordinator() -> None:
+    """They are written with acks=all: another coordinator would not get them written either."""
+
+    def short(snapshot: Snapshot, _tick: int) -> Snapshot:
+        first, *rest = snapshot.topics["orders"].partitions
+        alone = replace(snapshot.topics["orders"], partitions=(first._replace(isr=(first.leader,)), *rest))
+        return replace(snapshot, topics={"orders": alone}, configs=TWO_IN_SYNC)
+
+    verdict = diagnose(watched(short, facts=prepared("PrepareCommit")))
+    (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "transaction-undelivered")
+    assert "orders/0 has fewer replicas in sync than a marker needs" in {each.fact for each in claim.evidence}
+    (step,) = claim.next
+    assert step.text.startswith("bring the missing replicas of orders/0 back")
+
+
+def test_what_its_producer_takes_as_committed_is_copied_before_an_abort() -> None:
+    known = Transaction("app", 4012, "CompleteCommit", 1, 5, 60_000, now_ms(0) - 10_800_000, frozenset())
+    written = LATE._replace(producer=replace(LATE.producer, last_timestamp=now_ms(0) - 10_800_000))
+
+    def facts(tick: int) -> Facts:
+        seen = Transactions({LATE.place: StableOffsets(40, 100)}, (written,), {"app": known}, at_ms=now_ms(tick))
+        return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen))
+
+    (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes
+    first, second = found.claim.next
+    assert (found.claim.cause, first.command) == ("transaction-hanging", "")
+    assert first.text.startswith("copy its records first")
+    assert "abort transaction" in second.command
 
 
 def test_a_decided_transaction_that_one_poll_sees_is_no_trouble() -> None:

@@ -56,6 +56,7 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
         yield (
             f"what producer {edit.producer_id} wrote from offset {was.start_offset} on{age}, is lost to consumers with "
             "read_committed; nothing brings it back"
+            f"{', and its producer was told that it is committed' if was.was_committed else ''}"
         )
 
 

@@ -23,6 +23,7 @@ from console.triage.symptoms import (
     LAG_GROWS,
     LSO_STANDS_STILL,
     RECORDS_LOST,
+    UNDER_MIN_ISR,
     Subject,
     Symptom,
     ahead,
@@ -88,13 +89,18 @@ def _held(
             *predict(COMMIT_STANDS_STILL, topic=topic),
             *(_predictions_of_waiting(wait) if wait is not None else ()),
         ),
-        next=tuple(
-            Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
-            if how.standing is Standing.HANGS
-            else Next(how.remedy or "look at its producer")
-            for each, how in held[:3]
-        ),
+        next=tuple(step for each, how in held[:3] for step in _steps(each, how)),
     )
+
+
+def _steps(each: OpenTransaction, how: Verdict) -> Iterator[Next]:
+    if how.standing is not Standing.HANGS:
+        yield Next(how.remedy or "look at its producer")
+        return
+    if how.was_committed:
+        yield Next("copy its records first: its producer takes them as written, and an abort hides them")
+    topic, number = each.place
+    yield Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
 
 
 def _open_one(each: OpenTransaction, at_ms: int) -> str:
@@ -131,6 +137,11 @@ def _without_markers(
     waiting = [waits_here.get((each.topic or "", each.partition or 0)) for each in subjects]
     topic = topics.get(TRANSACTIONS)
     of = f"{TRANSACTIONS}/{partition_of(known.id, len(topic.partitions))}" if topic is not None else TRANSACTIONS
+    short = [
+        f"{name}/{number}"
+        for name, number in sorted(known.partitions or ())
+        if (UNDER_MIN_ISR, Subject(topic=name, partition=number)) in observations.seen
+    ]
     return Claim(
         cause="transaction-undelivered",
         subject=subject,
@@ -142,6 +153,7 @@ def _without_markers(
         evidence=(
             Evidence(judged.why, "ListTransactions, DescribeTransactions"),
             Evidence(f"the marker waits for {_led(sorted(known.partitions or ()), topics)}", "Metadata"),
+            *_short_evidence(short),
             Evidence(f"its coordinator is broker {known.coordinator}, which leads {of}", "FindCoordinator"),
             *(each for wait in waiting for each in _who_waits(wait)),
         ),
@@ -151,10 +163,28 @@ def _without_markers(
             *(each for wait in waiting if wait is not None for each in _predictions_of_waiting(wait)),
         ),
         next=(
-            Next("look at these leaders' logs and load: the coordinator sends the markers until they are written"),
-            Next(f"restart broker {known.coordinator}, or elect another leader of {of}: it sends the markers again"),
+            (
+                Next(
+                    f"bring the missing replicas of {', '.join(short[:NAMED_PLACES])} back: the coordinator sends the "
+                    "markers until they are written"
+                ),
+            )
+            if short
+            else (
+                Next("look at these leaders' logs and load: the coordinator sends the markers until they are written"),
+                Next(f"restart broker {known.coordinator}, or elect another leader of {of}: it sends them again"),
+            )
         ),
     )
+
+
+def _short_evidence(short: list[str]) -> Iterator[Evidence]:
+    """Yield why partitions take no marker: it is written as producers write with acks=all."""
+    if short:
+        some = ", ".join(short[:NAMED_PLACES])
+        verb = "has" if len(short) == 1 else "have"
+        more = f" and {len(short) - NAMED_PLACES:,} more" if short[NAMED_PLACES:] else ""
+        yield Evidence(f"{some}{more} {verb} fewer replicas in sync than a marker needs", "Metadata, DescribeConfigs")
 
 
 _AS_LATE = {True: Certainty.CERTAIN, False: Certainty.LIKELY}
