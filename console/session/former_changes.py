@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from console.log_file import state_directory
 from console.model.changes import Status
 from console.model.journal_lines import OperationLine, Settled, Told
+from console.session.journal_access import in_journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,17 +39,6 @@ T = TypeVar("T")
 IN_FLIGHT = 5.0
 """Seconds for which a start waits at most for requests that were sent right before; as long as the client waits for a
 lost answer."""
-
-
-async def in_journal(journal: JournalFile, use: Callable[[JournalFile], T]) -> T:
-    """Return what `use` returns, called in a thread. Raises Refused where the journal can't be read, or written."""
-    from console.journal.segments import JournalError
-    from console.session.snapshot_reader import Refused
-
-    try:
-        return await asyncio.to_thread(use, journal)
-    except JournalError as error:
-        raise Refused(error.failure) from error
 
 
 class FormerChanges(Struct, frozen=True):

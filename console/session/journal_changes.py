@@ -26,7 +26,8 @@ from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
-from console.session.former_changes import any_journal, history_of, in_journal, read_open, reconcile_open
+from console.session.former_changes import any_journal, history_of, read_open, reconcile_open
+from console.session.journal_access import in_journal
 from console.session.read_again import read_again
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from console.model.failure import Failure
 from console.model.name_order import in_order
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.session.former_changes import any_journal, in_journal
+from console.session.former_changes import any_journal
+from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.parts import PACES, SHORT_SECONDS, triage_pace
 from console.session.scheduler import Scheduled, Scheduler

