@@ -497,14 +497,14 @@ def test_embedded_controllers_answer_the_same(real: QuorumCluster, capsys: pytes
         thread.call(lambda each: each.state.move_controller(leader))
         others = sorted(set(real.voter_ids) - {leader})
         for node in (leader, others[0]):
-            real = real.controller_addresses[real.controller_ids.index(node)]
+            address = real.controller_addresses[real.controller_ids.index(node)]
             embedded = thread.call(lambda each, node=node: each.address_of(node))  # type: ignore[misc]
-            assert contract.served(real) == contract.served(embedded)
+            assert contract.served(address) == contract.served(embedded)
             asked = [*contract.requests(node, others[1]), *contract.changes()]
             if node != leader:
                 asked += contract.refused_changes()
             for api, version, build in asked:
-                told, ours = (contract.answered(each, api, version, build) for each in (real, embedded))
+                told, ours = (contract.answered(each, api, version, build) for each in (address, embedded))
                 assert not list(differences(told, ours)), (node, api, version)
 
 
