@@ -378,7 +378,11 @@ _ASKS = Asks(signals=False, deletions=False)
 
 
 def _danger(lines: list[str]) -> list[Line]:
-    return [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
+    """Return the first lines, and how many more there are: the plan has them all."""
+    shown: list[Line] = [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
+    if len(lines) > MOST_LINES:
+        shown.append([(f"and {len(lines) - MOST_LINES:,} more: Esc goes back to the plan, which has all", "danger")])
+    return shown
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:

@@ -7,6 +7,7 @@ import pytest
 from console.model.config import topic_resource
 from console.plan.edits import DeleteTopic, SetConfig
 from console.present.text import Line
+from console.tui.applying import MOST_LINES, _danger
 from console.tui.screens import Confirm
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
@@ -130,3 +131,11 @@ async def test_a_question_that_does_not_fit_says_how_much_is_left_out(names: tup
         await it.pilot.resize_terminal(80, 60)
         await it.shows("warning 40")
         assert "more lines" not in it.text
+
+
+def test_more_warnings_than_a_question_shows_are_counted() -> None:
+    lines = [f"topic-deleted: topic t{number}" for number in range(MOST_LINES + 7)]
+    shown = ["".join(text for text, _ in line) for line in _danger(lines)]
+    assert shown[:MOST_LINES] == lines[:MOST_LINES]
+    assert shown[MOST_LINES:] == ["and 7 more: Esc goes back to the plan, which has all"]
+    assert len(_danger(lines[:MOST_LINES])) == MOST_LINES
