@@ -30,7 +30,6 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import CLUSTER_DEFAULT, own_value, topic_resource
-from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import LeaveQuorum
@@ -136,7 +135,7 @@ def test_no_broker_answers() -> None:
     assert cli.run(["events", "-b", gone, "--for", "1s"]) == 1
 
 
-QUICK = {**dict.fromkeys(FOR_EVENTS, 0.1), Part.CONFIGS: 50.0}
+QUICK = dict.fromkeys(FOR_EVENTS, 0.1)
 
 
 class Followed:
