@@ -294,7 +294,7 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
             assert (await other.call("expire_delegation_token", revoke, change=True)).error_code == 0
         line = await refused(link)
     assert "refused the SCRAM-SHA-256 credentials" in line
-    assert "The delegation token is wrong, expired or revoked: kafka-delegation-tokens --describe" in line
+    assert "The delegation token is wrong, expired or revoked: kac run -e 'list tokens'" in line
     assert sasl.password.reveal() not in line
 
 
