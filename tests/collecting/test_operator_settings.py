@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,6 @@ import pytest
 from console.cli.main import run
 from console.collecting.java import NoSpark
 from console.collecting.operator_settings import HELD, setting_of, settings_of_file
-from console.collecting.spark_session import lake_session
 from console.lake.spark import EVERYWHERE
 
 SECRET = "planted-91c2d7"
@@ -92,12 +94,27 @@ def test_a_file_that_is_none_is_said(content: bytes, said: str, tmp_path: Path) 
         settings_of_file({"SPARK_CONF_DIR": str(tmp_path)})
 
 
+_IN_A_SESSION = """
+import os, sys, urllib.request
+from console.collecting.spark_session import lake_session
+
+conf = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "3"}
+with lake_session(os.environ, master="local[1]", conf=conf) as spark:
+    context = spark.sparkContext
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert context._jsc.hadoopConfiguration().get("secret.of.file") == sys.argv[1]
+    assert context._jvm.java.lang.Runtime.getRuntime().maxMemory() < 1000 << 20
+    assert context.uiWebUrl.startswith("http://127.0.0.1:")
+    with urllib.request.urlopen(f"{context.uiWebUrl}/jobs/", timeout=60) as page:
+        assert page.status == 200
+    assert spark.range(10).repartition(3).count() == 10
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.takes(20)
-def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-    import urllib.request
-
+def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
+    """In a process of its own: one process has one session at a time, and other tests share theirs."""
     events = tmp_path / "events"
     events.mkdir()
     (tmp_path / "spark-defaults.conf").write_text(
@@ -105,18 +122,14 @@ def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path, monkeyp
         "spark.eventLog.rolling.enabled false\nspark.eventLog.compress false\n"
         f"spark.hadoop.secret.of.file {SECRET}\nspark.sql.shuffle.partitions 7\nspark.ui.port 0\n"
     )
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    conf = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "3"}
-    with lake_session(os.environ, master="local[1]", conf=conf) as spark:
-        context = spark.sparkContext
-        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
-        assert context._jsc.hadoopConfiguration().get("secret.of.file") == SECRET
-        assert context._jvm.java.lang.Runtime.getRuntime().maxMemory() < 1000 << 20
-        assert context.uiWebUrl is not None
-        assert context.uiWebUrl.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(f"{context.uiWebUrl}/jobs/", timeout=60) as page:
-            assert page.status == 200
-        assert spark.range(10).repartition(3).count() == 10
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_A_SESSION, SECRET],
+        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
     (log,) = events.glob("local-*")
     assert '"SparkListenerJobEnd"' in log.read_text()
     assert SECRET not in log.read_text()
