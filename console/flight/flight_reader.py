@@ -60,7 +60,9 @@ _SALT = slice(16, 24)
 """Of the file with a database's last pages: another one once it begins again."""
 _TRIES = 5
 
-_DAMAGE = (Damaged, sqlite3.Error, msgspec.ValidationError)
+_UNREADABLE = (Damaged, sqlite3.Error, UnicodeDecodeError)
+"""SQLite's message about a damaged table has the table's bytes, which need not be UTF-8."""
+_DAMAGE = (*_UNREADABLE, msgspec.ValidationError)
 T = TypeVar("T")
 
 
@@ -170,7 +172,7 @@ class FlightReader:
                 problem = self._problems[~given]
             else:
                 body = self._payload(given)
-        except (Damaged, sqlite3.Error) as error:
+        except _UNREADABLE as error:
             raise RecordError(f"answer {index:,} of the record can't be read: {error}") from error
         return Answer(self.times[index], self._took[index], *self.asked(index), body, problem)
 
@@ -367,7 +369,7 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
             database = sqlite3.connect(copy, isolation_level=None, check_same_thread=False)
             _harden(database)
             tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
-        except (sqlite3.Error, Damaged) as error:
+        except _UNREADABLE as error:
             raise RecordError(f"{path} is damaged: {error}") from error
         if tables != {("table", name, name, sql) for name, sql in TABLES.items()}:
             raise RecordError(f"{path} is no flight record: its tables are others")

@@ -50,7 +50,7 @@ class FlightWriter(Store):
         if not is_new:
             FlightReader(path).require_whole()
         with as_os_errors():
-            database = sqlite3.connect(target, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            database = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             if is_new:
                 with as_os_errors():

@@ -235,7 +235,7 @@ async def test_groups_that_are_no_longer_shown_were_not_deleted() -> None:
             session = Session(client, Context("hidden", "test", settings_))
             group = Group("billing", "Empty", "consumer", coordinator=1)
             at = datetime.now(UTC)
-            session._learn(with_groups(session.snapshot, {"billing": group}, whole=True, at=at), "groups")
+            session._learn(with_groups(session.snapshot, {"billing": group}, whole=True, at=at))
             await session.read_groups()
             assert set(session.snapshot.groups) == {"billing"}
             (why,) = (each.failure.name for each in session.snapshot.failures if each.part == "groups")
