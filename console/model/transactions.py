@@ -216,7 +216,7 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
     if known is not None and was_committed(producer, known):
         text = f"{known.id} is {known.state}, as its producer was told, and no marker came here or will come"
-        return Verdict(Standing.HANGS, text, KEPT_FIRST, id_, was_committed=True)
+        return Verdict(Standing.HANGS, text, f"{KEPT_FIRST.capitalize()}.", id_, was_committed=True)
     if known is not None:
         text = f"the transaction of {known.id} is {known.state} without this partition: no marker will come"
     else:
@@ -224,7 +224,7 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
     return Verdict(Standing.HANGS, text, "Abort it.", id_)
 
 
-KEPT_FIRST = "Copy its records first: its producer takes them as written, and an abort hides them."
+KEPT_FIRST = "copy its records first: its producer takes them as written, and an abort hides them"
 
 
 def was_committed(producer: Producer, known: Transaction) -> bool:

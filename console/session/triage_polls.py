@@ -47,9 +47,9 @@ were asked."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
 """The time in which a broker has to answer ApiVersions on a new connection; and before it is known how long they take,
 the most."""
-ASK_EVERY, ASK_REST, LONGEST_ASK_REST = 0.6, 5.0, 0.6
-"""Seconds from one round of asking all brokers to the next, and so many times what the last one took from its end, to
-a limit: with the time to answer this is less than two seconds where logins are quick."""
+ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
+"""A round of asking all brokers that took t seconds is followed by so many times t without one, to a limit in seconds:
+with the time to answer this is less than two seconds where logins are quick."""
 USUAL_TIMES = 3
 """Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
 CONFIGS_AT_ONCE = 10_000
@@ -228,7 +228,7 @@ class Poller(Scheduler):
             raise
         took = time.monotonic() - began
         rest = min(LONGEST_ASK_REST, ASK_REST * took) if not silence.brokers else 0.0
-        self._ask_again(max(began + ASK_EVERY, began + took + rest))
+        self._ask_again(max(began + self._turns[Part.SILENCE].pace.every, began + took + rest))
         if not silence.brokers:
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None

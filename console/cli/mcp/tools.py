@@ -70,10 +70,9 @@ class ListArguments(Arguments, frozen=True, kw_only=True):
     kind: Annotated[str, Meta(max_length=50, description="what to list", extra_json_schema={"enum": list(KINDS)})]
     filter: Annotated[
         str,
-        Meta(
-            max_length=_NAME,
-            description="a GLOB of names, and KEY=VALUE, KEY!=VALUE, KEY>N of columns or configs, with blanks between: "
-            "svc-* under_replicated>0 retention.ms>=7d",
+        _text(
+            "a GLOB of names, and KEY=VALUE, KEY!=VALUE, KEY>N of columns or configs, with blanks between: "
+            "svc-* under_replicated>0 retention.ms>=7d"
         ),
     ] = ""
 

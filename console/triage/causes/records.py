@@ -11,7 +11,16 @@ from console.model.cluster import Topic
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import plural, time_of, time_of_day
 from console.model.observed_logs import Place
-from console.model.transactions import DECIDED, NAMED_PLACES, OpenTransaction, Standing, Verdict, minutes, verdict
+from console.model.transactions import (
+    DECIDED,
+    KEPT_FIRST,
+    NAMED_PLACES,
+    OpenTransaction,
+    Standing,
+    Verdict,
+    minutes,
+    verdict,
+)
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.observations import Observations
@@ -98,7 +107,7 @@ def _steps(each: OpenTransaction, how: Verdict) -> Iterator[Next]:
         yield Next(how.remedy or "look at its producer")
         return
     if how.was_committed:
-        yield Next("copy its records first: its producer takes them as written, and an abort hides them")
+        yield Next(KEPT_FIRST)
     topic, number = each.place
     yield Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
 
