@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.model.changes import AlterConfigs, AlterQuotas, ChangeRequest, ConfigOp, CreateTopics, NewTopic
+from console.model import changes as model_changes
 from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
@@ -33,22 +33,24 @@ def topic_name(number: int) -> str:
     return f"team-{number % 40:02d}.service-{number:04d}.events"
 
 
-def requests() -> Iterator[ChangeRequest]:
+def requests() -> Iterator[model_changes.ChangeRequest]:
     """What fills the cluster."""
     for start in range(0, TOPICS, AT_ONCE):
         names = map(topic_name, range(start, start + AT_ONCE))
-        yield CreateTopics(tuple(NewTopic(name, partitions=1, replication=1) for name in names), timeout_ms=120_000)
-    yield AlterConfigs(
+        yield model_changes.CreateTopics(
+            tuple(model_changes.NewTopic(name, partitions=1, replication=1) for name in names), timeout_ms=120_000
+        )
+    yield model_changes.AlterConfigs(
         {
             topic_resource(topic_name(number)): (
-                ConfigOp("retention.ms", SET, str(3_600_000 * (1 + number % 7))),
-                ConfigOp("cleanup.policy", SET, "compact,delete"),
+                model_changes.ConfigOp("retention.ms", SET, str(3_600_000 * (1 + number % 7))),
+                model_changes.ConfigOp("cleanup.policy", SET, "compact,delete"),
             )
             for number in range(0, TOPICS, OVERRIDDEN)
         }
     )
     for start in range(0, QUOTAS, AT_ONCE):
-        yield AlterQuotas(
+        yield model_changes.AlterQuotas(
             {
                 QuotaEntity.of({"user": f"user-{number % 500:03d}", "client-id": f"client-{number:05d}"}): {
                     "producer_byte_rate": float(1_048_576 * (1 + number % 9)),

@@ -23,11 +23,11 @@ import pyarrow as pa
 
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Tree
+from console.lake import schema
 from console.lake.kraft import ROW_SCHEMA
 from console.lake.lake import Lake
 from console.lake.reader import Tables, Where
 from console.lake.runs import GOLD
-from console.lake.schema import ALTER_REQUEST, CHANGE_EVENT, HISTORY, KRAFT_RECORD, REQUEST, arrow_schema
 from console.lake.transforms.change_event import tagged
 from tests.support import delta_lake
 
@@ -164,8 +164,8 @@ def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, floa
         cost = tree.cost() - before
     tables = Tables(str(where))
     by_log = Where().add("source = 'kraft_log'")
-    ((events,),) = tables.select("count(*)", CHANGE_EVENT, where=by_log)
-    ((rows, with_author),) = tables.select("count(*), count(principal)", HISTORY, where=by_log)
+    ((events,),) = tables.select("count(*)", schema.CHANGE_EVENT, where=by_log)
+    ((rows, with_author),) = tables.select("count(*), count(principal)", schema.HISTORY, where=by_log)
     tables.close()
     right = (rows, with_author) == (asked.changes, asked.with_author)
     report("rows", records=records, events=events, changes=rows, with_author=with_author, ok=right)
@@ -177,11 +177,11 @@ def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, floa
 def fill(lake: Lake, asked: Told) -> None:
     """Write the two bronze tables, as their sources do."""
     records = tagged(pa.RecordBatch.from_pydict({name: asked.records[name] for name in ROW_SCHEMA.names}, ROW_SCHEMA))
-    delta_lake.put(lake, KRAFT_RECORD, pa.Table.from_batches([records]))
-    names = [column.name for column in ALTER_REQUEST.columns]
+    delta_lake.put(lake, schema.KRAFT_RECORD, pa.Table.from_batches([records]))
+    names = [column.name for column in schema.ALTER_REQUEST.columns]
     alters = [dict(zip(names, row, strict=True)) for row in zip(*(asked.requests[name] for name in names), strict=True)]
     rows = [{"cluster_id": row["cluster_id"], "lines": 0, "damaged": 0, "alter": row} for row in alters]
-    delta_lake.put(lake, REQUEST, pa.Table.from_pylist(rows, schema=arrow_schema(REQUEST)))
+    delta_lake.put(lake, schema.REQUEST, pa.Table.from_pylist(rows, schema=schema.arrow_schema(schema.REQUEST)))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+from benchmarks import figures
 from benchmarks.cluster import TOPICS, fill, filled_broker
 from benchmarks.embedded import started
-from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 
 LIMIT = 1.5
@@ -56,21 +56,21 @@ def _children() -> float:
 def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Sequence[str]) -> None:
     """Export beside the others, on a cluster that is filled."""
     export = Timed([*kac, "export", "-b", address])
-    measures: dict[str, Measure] = {
+    measures: dict[str, figures.Measure] = {
         "kac export": export,
         "kac snapshot": Timed([*kac, "snapshot", "-b", address, "--output", "json"]),
     }
     if tool:
         everything = ["--bootstrap-server", address, "--entity-type", "topics", "--describe", "--all"]
         measures["kafka-configs"] = Timed([*tool, *everything])
-    medians = report_times(f"{where}: {TOPICS} topics", interleaved(measures, rounds))
+    medians = figures.report_times(f"{where}: {TOPICS} topics", figures.interleaved(measures, rounds))
     if export.written.count(b".events") < TOPICS:
         raise RuntimeError("the export does not name every topic")
-    report_ratio(f"{where}: export, s", medians["kac export"] / 1e3, LIMIT)
-    report(f"{where}: export, s of the processor", median=round(statistics.median(export.processor), 2))
+    figures.report_ratio(f"{where}: export, s", medians["kac export"] / 1e3, LIMIT)
+    figures.report(f"{where}: export, s of the processor", median=round(statistics.median(export.processor), 2))
     for other in (name for name in medians if name != "kac export"):
-        report(f"{where}: export / {other}", ratio=round(medians["kac export"] / medians[other], 2))
-    report("machine", **load())
+        figures.report(f"{where}: export / {other}", ratio=round(medians["kac export"] / medians[other], 2))
+    figures.report("machine", **figures.load())
 
 
 def main() -> None:

@@ -33,6 +33,8 @@ MOST_TOUCHED = {"type of resource": 6, "verb": 3, "column": 1, "cause": 1, "kind
 MOST_CODE = 75_000
 """Lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
+WIDE = 6
+"""Names from which on a module is imported whole: its name at each use says where a name comes from."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders with a file for each noun."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -118,6 +120,19 @@ def with_session(found: Iterable[Module]) -> list[str]:
         for names in [owners[module.path] | (holders - namesakes(module, without))]
         for function in functions(module)
         if any(names_in(each.annotation) & names for each in parameters(function))
+    ]
+
+
+def wide_imports(found: Iterable[Module]) -> list[str]:
+    """Return the imports of `WIDE` names or more from one module of the product, as ``path: module``."""
+    modules_ = list(found)
+    packages = {module.path.parent.as_posix().replace("/", ".") for module in modules_}
+    return [
+        f"{module.path}: {node.module}"
+        for module in modules_
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module and len(node.names) >= WIDE
+        if node.module.split(".")[0] in PRODUCT and node.module not in packages
     ]
 
 

@@ -32,7 +32,7 @@ START, PAGE, MEMORY = 0.3, 0.5, 150
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
     """The lines of a journal: each change sets a key of one of a thousand topics. unfinished: a change whose answer was
     never written."""
-    from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
+    from console.journal import entries
     from console.model.changes import Status
     from console.model.codes import ConfigSource, ConfigType
     from console.model.config import ConfigEntry, topic_resource
@@ -48,11 +48,11 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
         edit = SetConfig(topic_resource(f"topic-{number % TOPICS}"), "retention.ms", str(86_400_000 + number))
         source, type_ = ConfigSource.parse("DYNAMIC_TOPIC_CONFIG"), ConfigType.parse("LONG")
         was = ConfigEntry("retention.ms", str(86_399_999 + number), source, type=type_)
-        entry = Entry(Staged(edit, was, topic_id="AAAAAAAAAAAAAAAAAAAAAQ"))
-        yield intent_line(number, Intent(at, "prod", who, origin, (entry,), requests))
-        yield note_line(Sending(number, 0, at))
+        entry = entries.Entry(Staged(edit, was, topic_id="AAAAAAAAAAAAAAAAAAAAAQ"))
+        yield entries.intent_line(number, entries.Intent(at, "prod", who, origin, (entry,), requests))
+        yield entries.note_line(Sending(number, 0, at))
         if number != unfinished:
-            yield note_line(Answered(number, 0, at, {0: Ended(Status.APPLIED)}))
+            yield entries.note_line(entries.Answered(number, 0, at, {0: entries.Ended(Status.APPLIED)}))
 
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.figures import load, report, report_ratio
+from console.operations import goals as operations_goals
 from console.operations.forecast import forecast
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
 from console.operations.placement import Host, Placed, Placement
 from console.operations.planner import propose
 
@@ -45,12 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     report("host", **load())
     last = options.brokers
-    goals: tuple[Goal, ...] = (
-        Drain((1,)),
-        Replace(1, last - 2),
-        Balance(),
-        MoveTopic("topic-1", (1, 2, 3)),
-        Replicate("topic-1", 4),
+    goals: tuple[operations_goals.Goal, ...] = (
+        operations_goals.Drain((1,)),
+        operations_goals.Replace(1, last - 2),
+        operations_goals.Balance(),
+        operations_goals.MoveTopic("topic-1", (1, 2, 3)),
+        operations_goals.Replicate("topic-1", 4),
     )
     for partitions in options.partitions:
         where = placement(partitions, options.brokers)

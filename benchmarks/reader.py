@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
+from benchmarks import figures
 from console.lake.lake import Lake
 from console.lake.schema import HISTORY, arrow_schema
 from tests.support import delta_lake
@@ -103,15 +103,15 @@ def measure(lake: str, files: Sequence[str], topic: str, rounds: int, home: str)
     duckdb = FirstRow([sys.executable, "-c", _DUCKDB, listed, CLUSTER, topic], home)
     arrow = FirstRow([sys.executable, "-c", _ARROW, listed, CLUSTER, topic], home)
     what = f"history of {'a topic' if topic else 'a cluster'}"
-    measures: dict[str, Measure] = {"kac": mine, "DuckDB alone": duckdb, "PyArrow": arrow}
-    medians = report_times(what, interleaved(measures, rounds))
+    measures: dict[str, figures.Measure] = {"kac": mine, "DuckDB alone": duckdb, "PyArrow": arrow}
+    medians = figures.report_times(what, figures.interleaved(measures, rounds))
     shown = [line.split() for line in mine.lines if " topic topic-" in line]
     answer = [f"('{row[3]} {row[4]} {row[6]}',)" for row in shown]
     if not answer == [line.strip() for line in duckdb.lines] == [line.strip() for line in arrow.lines]:
         raise RuntimeError("the answers differ")
-    report_ratio(f"{what}: first row, s", medians["kac"] / 1e3, LIMIT)
+    figures.report_ratio(f"{what}: first row, s", medians["kac"] / 1e3, LIMIT)
     for other in ("DuckDB alone", "PyArrow"):
-        report(f"{what}: kac / {other}", ratio=round(medians["kac"] / medians[other], 2))
+        figures.report(f"{what}: kac / {other}", ratio=round(medians["kac"] / medians[other], 2))
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def main() -> None:
         files = make_lake(lake, options.rows)
         for topic in ("", TOPIC):
             measure(lake, files, topic, options.rounds, folder)
-    report("machine", **load())
+    figures.report("machine", **figures.load())
 
 
 if __name__ == "__main__":

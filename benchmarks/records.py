@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
+from benchmarks import figures
 from benchmarks.cluster import JVM
-from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
 from console.admin.link import Link
 from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings
@@ -76,7 +76,7 @@ def main() -> None:
     with KafkaCluster(brokers=1, jvm_options=JVM) as cluster, asyncio.Runner() as runner:
         link = runner.run(_connected(cluster))
 
-        def measured(run: Callable[[], Awaitable[None]]) -> Measure:
+        def measured(run: Callable[[], Awaitable[None]]) -> figures.Measure:
             def measure() -> float:
                 began = time.perf_counter()
                 runner.run(_awaited(run))
@@ -88,9 +88,9 @@ def main() -> None:
             "kac": measured(lambda: by_kac(link)),
             "aiokafka": measured(lambda: by_aiokafka(cluster.bootstrap)),
         }
-        medians = report_times(f"a filter over {RECORDS:,} records", interleaved(both, options.rounds))
-        report("records a second", kac=round(RECORDS / medians["kac"] * 1e3), **load())
-        report_ratio("kac / aiokafka", medians["kac"] / medians["aiokafka"], 1.5)
+        medians = figures.report_times(f"a filter over {RECORDS:,} records", figures.interleaved(both, options.rounds))
+        figures.report("records a second", kac=round(RECORDS / medians["kac"] * 1e3), **figures.load())
+        figures.report_ratio("kac / aiokafka", medians["kac"] / medians["aiokafka"], 1.5)
         runner.run(link.close())
 
 

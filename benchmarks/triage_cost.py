@@ -19,21 +19,7 @@ from msgspec.structs import replace
 
 from benchmarks.figures import load
 from console.admin.gc_pause import gc_paused
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    GroupMember,
-    LogDir,
-    Partition,
-    PartitionLag,
-    Quorum,
-    QuorumReplica,
-    ReplicaSize,
-    ReplicaSizes,
-    Topic,
-)
+from console.model import cluster as model_cluster
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.lag_trend import LagTrend
@@ -61,10 +47,10 @@ def cluster() -> Snapshot:
     spread = [tuple(ids[(start + each) % BROKERS] for each in range(3)) for start in range(BROKERS)]
     names = [f"topic-{number:05}" for number in range(TOPICS)]
     topics = {
-        name: Topic(
+        name: model_cluster.Topic(
             name,
             tuple(
-                Partition(n, replicas[0], replicas, replicas, leader_epoch=3)
+                model_cluster.Partition(n, replicas[0], replicas, replicas, leader_epoch=3)
                 for n in range(PARTITIONS)
                 for replicas in (spread[(place + n) % BROKERS],)
             ),
@@ -80,7 +66,7 @@ def cluster() -> Snapshot:
         "segment.bytes": "1073741824",
     }
     own = ConfigSet(tuple(ConfigEntry(key, value, ConfigSource(5)) for key, value in values.items()))
-    dirs = {broker: (LogDir("/data", _replicas(topics, broker), 10**13, 9 * 10**12),) for broker in ids}
+    dirs = {broker: (model_cluster.LogDir("/data", _replicas(topics, broker), 10**13, 9 * 10**12),) for broker in ids}
     for ((log_dir,),) in zip(dirs.values()):
         _ = log_dir.sizes
     places = [(name, number) for name in names for number in range(PARTITIONS)]
@@ -89,13 +75,19 @@ def cluster() -> Snapshot:
     for number in range(GROUPS):
         name = f"group-{number:05}"
         mine = places[number * each : (number + 1) * each]
-        groups[name] = Group(
-            name, "Stable", "consumer", coordinator=1, members=(GroupMember("m", "c", "/", tuple(mine)),)
+        groups[name] = model_cluster.Group(
+            name, "Stable", "consumer", coordinator=1, members=(model_cluster.GroupMember("m", "c", "/", tuple(mine)),)
         )
-        lags[name] = GroupLag(tuple(PartitionLag(*place, 1_000, 1_000, 0, "m") for place in mine))
+        lags[name] = model_cluster.GroupLag(
+            tuple(model_cluster.PartitionLag(*place, 1_000, 1_000, 0, "m") for place in mine)
+        )
     return Snapshot(
-        cluster=ClusterInfo("c", 1, tuple(Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % 3}") for i in ids)),
-        quorum=Quorum(1, 7, 100, tuple(QuorumReplica(i, 100, 0, 1, 1) for i in ids[:3]), ()),
+        cluster=model_cluster.ClusterInfo(
+            "c", 1, tuple(model_cluster.Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % 3}") for i in ids)
+        ),
+        quorum=model_cluster.Quorum(
+            1, 7, 100, tuple(model_cluster.QuorumReplica(i, 100, 0, 1, 1) for i in ids[:3]), ()
+        ),
         topics=topics,
         configs={topic_resource(name): own for name in names} | {broker_resource(id_): own for id_ in ids},
         groups=groups,
@@ -105,9 +97,9 @@ def cluster() -> Snapshot:
     )
 
 
-def _replicas(topics: dict[str, Topic], broker: int) -> ReplicaSizes:
-    return ReplicaSizes(
-        ReplicaSize(name, partition.number, 1_000_000, 0, False)
+def _replicas(topics: dict[str, model_cluster.Topic], broker: int) -> model_cluster.ReplicaSizes:
+    return model_cluster.ReplicaSizes(
+        model_cluster.ReplicaSize(name, partition.number, 1_000_000, 0, False)
         for name, topic in topics.items()
         for partition in topic.partitions
         if broker in partition.replicas
@@ -145,7 +137,7 @@ def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
 def _behind(snapshot: Snapshot, tick: int, read: Iterable[str]) -> Snapshot:
     behind = 10_000 * tick
     lags = {
-        name: GroupLag(
+        name: model_cluster.GroupLag(
             tuple(
                 row._replace(committed=row.committed + tick, end=row.end + tick + behind, lag=behind)
                 for row in lag.partitions

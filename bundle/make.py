@@ -9,8 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bundle import papers, tree, unwinder
-from bundle.inputs import GO_NAMES, LAUNCHER, LOCKS, digest, interpreter, own_wheel, run, wheels
+from bundle import inputs, papers, tree, unwinder
 from bundle.locks import with_needs
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
@@ -41,13 +40,13 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
     shutil.rmtree(work, ignore_errors=True)
     made = work / "kac"
     python = _tool(machine, cache)
-    interpreter(arch, made)
-    runs = (LOCKS / "run.txt").read_text()
+    inputs.interpreter(arch, made)
+    runs = (inputs.LOCKS / "run.txt").read_text()
     names = ("botocore", *(("duckdb", "obstore") if with_lake else ()))
-    locks = [runs, with_needs((LOCKS / "lake.txt").read_text(), *names, there=runs)]
-    packages = [wheel for lock in locks for wheel in wheels(arch, lock, cache)]
+    locks = [runs, with_needs((inputs.LOCKS / "lake.txt").read_text(), *names, there=runs)]
+    packages = [wheel for lock in locks for wheel in inputs.wheels(arch, lock, cache)]
     with TemporaryDirectory() as folder:
-        own = own_wheel(Path(folder))
+        own = inputs.own_wheel(Path(folder))
         for wheel in (*packages, own):
             tree.unpack_wheel(wheel, made)
     # DuckDB wants the host's libstdc++, which comes with the host's libgcc_s and wants more of it than ours has.
@@ -60,7 +59,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
     file = out / name
     link(made, file, arch, cache, _pack(python, level))
     shutil.copyfile(made / papers.SBOM, out / f"{name}.cdx.json")
-    (out / f"{name}.sha256").write_text(f"{digest(file)}  {name}\n")
+    (out / f"{name}.sha256").write_text(f"{inputs.digest(file)}  {name}\n")
     result = Bundle(file, made, file.stat().st_size, sum(path.stat().st_size for path in _files(made)))
     most, most_unpacked = LIMITS[with_lake]
     if level > 15 and (result.size > most or result.unpacked > most_unpacked):
@@ -77,7 +76,7 @@ def _tool(machine: str, cache: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         making = cache / "python.part"
         shutil.rmtree(making, ignore_errors=True)
-        interpreter(machine, making)
+        inputs.interpreter(machine, making)
         making.rename(folder)
     return folder / tree.PROGRAM
 
@@ -90,7 +89,7 @@ def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Pa
     """Compile the launcher around a tree. pack: writes what a file holds into another, as zstd does."""
     source = work / f"launcher-{file.name}"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(LAUNCHER, source)
+    shutil.copytree(inputs.LAUNCHER, source)
     payload = source / "payload"
     payload.mkdir()
     plain, packed = payload / "tree.tar", payload / "tree.tar.zst"
@@ -106,9 +105,16 @@ def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Pa
     (payload / "index").write_text("".join(index))
     pack(plain, packed)
     plain.unlink()
-    (payload / "identity").write_text(digest(packed))
+    (payload / "identity").write_text(inputs.digest(packed))
     go = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid="]
-    run([*go, "-o", str(file.resolve()), "."], source, CGO_ENABLED="0", GOOS="linux", GOARCH=GO_NAMES[arch], GOFLAGS="")
+    inputs.run(
+        [*go, "-o", str(file.resolve()), "."],
+        source,
+        CGO_ENABLED="0",
+        GOOS="linux",
+        GOARCH=inputs.GO_NAMES[arch],
+        GOFLAGS="",
+    )
     shutil.rmtree(source)
 
 
@@ -123,6 +129,6 @@ def _pack(python: Path, level: int) -> Callable[[Path, Path], None]:
     )
 
     def pack(plain: Path, packed: Path) -> None:
-        run([str(python), "-I", "-c", code, str(plain), str(packed), str(level)])
+        inputs.run([str(python), "-I", "-c", code, str(plain), str(packed), str(level)])
 
     return pack

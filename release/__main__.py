@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bundle.inputs import GO_NAMES, LOCKS, ROOT, Missing, digest, run
+from bundle import inputs
 from bundle.parts import of_package
 from requirements.locked import of_group
 
@@ -23,27 +23,27 @@ GENERATED = {
     "docs/keys.md": ("console.tui.key_help",),
 }
 """Page -> the module and the arguments that print it."""
-TOOLS = ROOT / ".venv-release" / "bin" / "python"
+TOOLS = inputs.ROOT / ".venv-release" / "bin" / "python"
 SUMS = "SHA256SUMS"
 
 
 def changes(root: Path) -> str:
     """Return why a checkout is not the commit that it stands on, ``""`` where it is. Raises RuntimeError."""
-    changed = run(["git", "status", "--porcelain"], root)
+    changed = inputs.run(["git", "status", "--porcelain"], root)
     return f"there are changes that are not committed:\n{changed}" if changed else ""
 
 
 def stale_pages(root: Path) -> Iterator[str]:
     """Yield the generated pages that are not what their generators print now."""
     for page, module in GENERATED.items():
-        if run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
+        if inputs.run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
             yield f"{page} is stale: make docs"
 
 
 def stale_pictures(root: Path) -> str:
     """Return which pictures are not what the console shows, ``""`` where all are."""
     try:
-        run([sys.executable, "-m", "screenshots.take", "--check"], root)
+        inputs.run([sys.executable, "-m", "screenshots.take", "--check"], root)
     except RuntimeError as error:
         return f"pictures are stale: make pictures\n{error}"
     return ""
@@ -79,13 +79,17 @@ def packages(out: Path, version: str) -> None:
 
     Raises RuntimeError where an index would refuse them or show less than they say.
     """
-    time = run(["git", "log", "-1", "--format=%ct"], ROOT).strip()
+    time = inputs.run(["git", "log", "-1", "--format=%ct"], inputs.ROOT).strip()
     python = str(TOOLS)
-    run([python, "-P", "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
+    inputs.run(
+        [python, "-P", "-m", "build", "--no-isolation", "--outdir", str(out), str(inputs.ROOT)],
+        inputs.ROOT,
+        SOURCE_DATE_EPOCH=time,
+    )
     made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
-    run([python, "-P", "-m", "twine", "check", "--strict", *map(str, made)], ROOT)
-    run_lock = (LOCKS / "run.txt").read_text()
-    build_lock = of_group((LOCKS / "tools.txt").read_text(), "build")
+    inputs.run([python, "-P", "-m", "twine", "check", "--strict", *map(str, made)], inputs.ROOT)
+    run_lock = (inputs.LOCKS / "run.txt").read_text()
+    build_lock = of_group((inputs.LOCKS / "tools.txt").read_text(), "build")
     for path in made:
         built_here = "" if path.suffix == ".whl" else build_lock
         (out / f"{path.name}.cdx.json").write_text(of_package(path, version, run_lock, built_here))
@@ -94,14 +98,14 @@ def packages(out: Path, version: str) -> None:
 def sums(out: Path) -> str:
     """Write the SHA-256 of each file in a folder beside them, and return it: a line for each."""
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
-    text = "".join(f"{digest(path)}  {path.name}\n" for path in files)
+    text = "".join(f"{inputs.digest(path)}  {path.name}\n" for path in files)
     (out / SUMS).write_text(text)
     return text
 
 
 def head() -> str:
     """Return the commit that the checkout stands on."""
-    return run(["git", "rev-parse", "HEAD"], ROOT).strip()
+    return inputs.run(["git", "rev-parse", "HEAD"], inputs.ROOT).strip()
 
 
 def main() -> int:
@@ -111,12 +115,12 @@ def main() -> int:
         "--without-files", action="store_true", help="no single files and Debian packages (needs no Go)"
     )
     parser.add_argument("--pictures-are-fresh", action="store_true", help="do not take them again: a test just did")
-    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of what is made; emptied first")
+    parser.add_argument("--out", type=Path, default=inputs.ROOT / "dist", help="folder of what is made; emptied first")
     options = parser.parse_args()
     files = not options.without_files
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = tomllib.loads((inputs.ROOT / "pyproject.toml").read_text())["project"]["version"]
     try:
-        if why := list(refusals(ROOT, version, pictures=not options.pictures_are_fresh, files=files)):
+        if why := list(refusals(inputs.ROOT, version, pictures=not options.pictures_are_fresh, files=files)):
             print("\n".join(f"release: {each}" for each in why), file=sys.stderr)
             return 1
         commit = head()
@@ -124,11 +128,11 @@ def main() -> int:
         options.out.mkdir(parents=True)
         packages(options.out, version)
         if files:
-            for arch in GO_NAMES:
-                run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], ROOT)
-        if head() != commit or changes(ROOT):
+            for arch in inputs.GO_NAMES:
+                inputs.run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], inputs.ROOT)
+        if head() != commit or changes(inputs.ROOT):
             raise RuntimeError(f"the checkout changed meanwhile: it is {commit} no more")
-    except (Missing, RuntimeError, OSError) as error:
+    except (inputs.Missing, RuntimeError, OSError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
     print(f"kac {version} of {commit}, in {options.out}. To upload, with {SUMS}:\n\n{sums(options.out)}")

@@ -30,9 +30,8 @@ from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.model import lag_trend, rates, time_lag
+from console.model import half_hour, rates, time_lag
 from console.model.config import topic_resource
-from console.present import overview
 from console.session import triage_polls
 from console.session.session import Session
 from console.tui import polling
@@ -353,9 +352,12 @@ class OncePoller(triage_polls.Poller):
                 turns.pace = turns.pace._replace(every=NO_TICKS)
 
 
+_as_measured = time_lag.time_lag
+
+
 def _two_seconds(*asked: Any) -> time_lag.Behind:
     """Return how long a record has waited: on a busy machine one of the scenario's beginning has waited longer."""
-    behind = time_lag.time_lag(*asked)
+    behind = _as_measured(*asked)
     return behind._replace(seconds=2.0) if behind.seconds and behind.seconds < PATIENCE else behind
 
 
@@ -366,9 +368,9 @@ def be_patient() -> None:
     triage_polls.POLL_SECONDS = PATIENCE
     triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
-    overview.own_values = lambda *_: {}  # type: ignore[attr-defined]  # never twice alike
+    half_hour.own_values = lambda *_: {}  # never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
-    lag_trend.time_lag = _two_seconds  # type: ignore[assignment,attr-defined]
+    time_lag.time_lag = _two_seconds  # type: ignore[assignment]
     rates.SHORTEST = NO_TICKS
 
 

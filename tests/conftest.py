@@ -16,12 +16,12 @@ import pytest
 from _pytest.nodeid import NodeId
 from hypothesis import settings
 
+from tests.support import real_clusters
 from tests.support.cached_folder import cache_home
 from tests.support.children import end_children
 from tests.support.collecting import may_be_slow, refuse_hidden
 from tests.support.kafka_jars import KAFKA_4_3, RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
-from tests.support.real_clusters import KAFKA_3_9, RACKS, KafkaCluster, LastTests, group, longest_first, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 pytest_plugins = ["tests.support.lake_fixtures"]
@@ -44,7 +44,7 @@ open_more_files()
 # A user's own group may write as Debian has it, and what others may write is not run: tests mean what they make.
 os.umask(0o022)
 
-_LAST = pytest.StashKey[LastTests]()
+_LAST = pytest.StashKey[real_clusters.LastTests]()
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
 _KEPT = ("KAC_REQUIRE_BROKERS",)
 
@@ -76,7 +76,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Tests that share a cluster run in one process, with `--dist loadgroup`; what takes longest begins first."""
     for item in items:
-        if item.get_closest_marker("xdist_group") is None and (name := group(item)):
+        if item.get_closest_marker("xdist_group") is None and (name := real_clusters.group(item)):
             item.add_marker(pytest.mark.xdist_group(name))
         mark = item.get_closest_marker("xdist_group")
         if mark and config.getoption("loadgroup", False):
@@ -85,12 +85,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     refuse_hidden(items)
     yield
     if config.getoption("loadgroup", False):
-        longest_first(items)
+        real_clusters.longest_first(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """The tests are chosen. What collecting them made stays to the end: no garbage collection walks it again."""
-    session.stash[_LAST] = LastTests(session.items)
+    session.stash[_LAST] = real_clusters.LastTests(session.items)
     gc.collect()
     gc.freeze()
 
@@ -145,39 +145,42 @@ def collector() -> Iterator[None]:
     gc.enable()
 
 
-def _shared(request: pytest.FixtureRequest, make: Callable[[], KafkaCluster]) -> Iterator[KafkaCluster]:
+def _shared(
+    request: pytest.FixtureRequest, make: Callable[[], real_clusters.KafkaCluster]
+) -> Iterator[real_clusters.KafkaCluster]:
     """The body of such a fixture."""
-    for cluster in running(make):
+    for cluster in real_clusters.running(make):
         request.session.stash[_LAST].runs(str(request.fixturename), cluster)
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def plain_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def plain_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Kafka 4.3, three brokers, PLAINTEXT where everybody is a super user, logins beside, request log on."""
-    yield from _shared(request, lambda: KafkaCluster(brokers=3, logins=True, request_log=True))
+    yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")
-def secure_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def secure_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Kafka 4.3, three brokers, SASL_SSL and mTLS; admin may do all, alice nothing. Request log on."""
-    yield from _shared(request, lambda: KafkaCluster(brokers=3, security="secure", request_log=True))
+    yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, security="secure", request_log=True))
 
 
 def _of_release(version: str, brokers: int) -> Any:
     """The fixture of a cluster of another release, as plain_cluster, with Kafka's own configs for contracts."""
 
     @pytest.fixture(scope="session")
-    def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    def cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
         yield from _shared(
-            request, lambda: KafkaCluster(version, brokers=brokers, logins=True, request_log=True, quiet=False)
+            request,
+            lambda: real_clusters.KafkaCluster(version, brokers=brokers, logins=True, request_log=True, quiet=False),
         )
 
     return cluster
 
 
 kafka37 = _of_release(RELEASES["3.7"], brokers=1)
-kafka39 = _of_release(KAFKA_3_9, brokers=1)
+kafka39 = _of_release(real_clusters.KAFKA_3_9, brokers=1)
 kafka40 = _of_release(RELEASES["4.0"], brokers=3)
 kafka41 = _of_release(RELEASES["4.1"], brokers=3)
 kafka42 = _of_release(RELEASES["4.2"], brokers=3)
@@ -185,26 +188,28 @@ kafka44 = _of_release(RELEASES["4.4"], brokers=3)
 
 
 @pytest.fixture(scope="session")
-def kafka28(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def kafka28(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Kafka 2.8 with ZooKeeper, two brokers, as plain_cluster."""
     yield from _shared(request, lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session", params=[KAFKA_4_3], ids=["4.3"])
-def racked_brokers(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Four plain brokers in three racks, two of them in the last. Any but the first, which is the only controller, can
     be stopped; the controller elects no leader of its own accord. `racked_cluster` gives it to one test after another.
     """
-    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
+    racks = {broker: {"broker.rack": rack} for broker, rack in real_clusters.RACKS.items()}
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
     version: str = request.param
     yield from _shared(
         request,
-        lambda: KafkaCluster(version, brokers=4, controllers=1, properties=properties, broker_properties=racks),
+        lambda: real_clusters.KafkaCluster(
+            version, brokers=4, controllers=1, properties=properties, broker_properties=racks
+        ),
     )
 
 
 @pytest.fixture(scope="session")
-def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Kafka 4.3, three plain brokers; `own_cluster` gives it to one test after another."""
-    yield from _shared(request, lambda: KafkaCluster(brokers=3, request_log=True))
+    yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, request_log=True))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from widgets.cells import cell_width, clean, fit, fit_number, truncate, wrapped
+from widgets import cells as widgets_cells
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span, as_spans, natural_width
 
@@ -214,11 +214,13 @@ class ColumnView(LineView):
         spans: list[Span] = [("‹" if layout.more_left else " ", "header")]
         for place in layout.placed:
             column = self._columns[place.column]
-            label = clean(column.label)
+            label = widgets_cells.clean(column.label)
             if self._sort is not None and self._sort[0] == column.id:
                 # The arrow is never what is cut.
-                label = truncate(label, place.width - 1) + ("▾" if self._sort[1] != column.is_most_first else "▴")
-            spans.append((" " * place.gap + fit(label, place.width, column.align), "header"))
+                label = widgets_cells.truncate(label, place.width - 1) + (
+                    "▾" if self._sort[1] != column.is_most_first else "▴"
+                )
+            spans.append((" " * place.gap + widgets_cells.fit(label, place.width, column.align), "header"))
         if layout.more_right:
             spans.append((" ›", "header"))
         return spans
@@ -270,7 +272,7 @@ class ColumnView(LineView):
 
     def _put_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
-        self._natural = [cell_width(column.label) + (column.sort_key is not None) for column in columns]
+        self._natural = [widgets_cells.cell_width(column.label) + (column.sort_key is not None) for column in columns]
         self._usual = list(self._natural)
         self._pan = 0
         self._fitted: tuple[int, Layout] | None = None
@@ -332,7 +334,7 @@ def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> lis
     """
     if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]
-    cleaned = [(clean(text), name) for text, name in as_spans(cell)]
+    cleaned = [(widgets_cells.clean(text), name) for text, name in as_spans(cell)]
     if hang:
         first, *text = cleaned
         folded = fold(text, width - hang, most)
@@ -344,7 +346,7 @@ def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
     """Return clean texts in at most `most` parts of `width` cells. The last one has the remainder, and may be
     longer.
     """
-    parts = wrapped(spans, width, width)
+    parts = widgets_cells.wrapped(spans, width, width)
     if len(parts) <= most:
         return parts
     rest: list[Span] = []
@@ -359,10 +361,10 @@ def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
     """Return a cell's spans in exactly `width` cells, the padding in a span of its own."""
     spans: list[Span] = []
     left = width
-    shorten = fit_number if column.align == "right" else truncate
+    shorten = widgets_cells.fit_number if column.align == "right" else widgets_cells.truncate
     for text, name in as_spans(cell):
-        cut = shorten(clean(text), left)
+        cut = shorten(widgets_cells.clean(text), left)
         spans.append((cut, name))
-        left -= cell_width(cut)
+        left -= widgets_cells.cell_width(cut)
     padding = (" " * left, "")
     return [padding, *spans] if column.align == "right" else [*spans, padding]

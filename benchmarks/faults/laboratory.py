@@ -29,23 +29,7 @@ from console.flight.answer import Header
 from console.flight.flight_writer import FlightWriter
 from console.flight.recorder import Recorder
 from console.flight.tap import Tap
-from console.model.changes import (
-    AlterConfigs,
-    AlterReassignments,
-    ChangeRequest,
-    CommitOffsets,
-    ConfigOp,
-    CreateTopics,
-    DeleteGroups,
-    DeleteTopics,
-    ElectLeaders,
-    GroupOffsetTarget,
-    MoveTarget,
-    NewTopic,
-    Outcome,
-    PartitionTarget,
-    Status,
-)
+from console.model import changes
 from console.model.cluster import CommittedOffset, LogRange, Partition
 from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigPlace, ConfigResource, topic_resource
@@ -99,10 +83,10 @@ class Laboratory:
 
     # -- what faults are made of ---------------------------------------------------------------------------------------
 
-    async def send(self, change: ChangeRequest) -> tuple[Outcome, ...]:
+    async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
         """Send a change; a refusal is an error of the laboratory."""
         outcomes = await self.client.run(send, change, validate_only=False)
-        refused = [outcome for outcome in outcomes if outcome.status is not Status.APPLIED]
+        refused = [outcome for outcome in outcomes if outcome.status is not changes.Status.APPLIED]
         if refused:
             raise RuntimeError(f"{type(change).__name__}: {refused[0]}")
         return outcomes
@@ -119,7 +103,9 @@ class Laboratory:
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
         )
-        await self.send(CreateTopics((NewTopic(topic, assignments=assignments, configs=dict(configs or {})),)))
+        await self.send(
+            changes.CreateTopics((changes.NewTopic(topic, assignments=assignments, configs=dict(configs or {})),))
+        )
 
     @contextlib.asynccontextmanager
     async def topic(self, name: str, partitions: int = 2, **options: Any) -> AsyncIterator[str]:
@@ -135,37 +121,37 @@ class Laboratory:
         later has them again for a topic of the same name."""
         resource = topic_resource(topic)
         if keys := self._configured.pop(resource, None):
-            unset = AlterConfigs({resource: tuple(ConfigOp(key, DELETE) for key in sorted(keys))})
+            unset = changes.AlterConfigs({resource: tuple(changes.ConfigOp(key, DELETE) for key in sorted(keys))})
             await self.until(lambda: self._sent(unset), f"the configs of topic {topic} are unset")
-        await self.until(lambda: self._sent(DeleteTopics((topic,))), f"topic {topic} is deleted")
+        await self.until(lambda: self._sent(changes.DeleteTopics((topic,))), f"topic {topic} is deleted")
 
     async def drop_group(self, group: str) -> None:
         """Delete a group that has no members."""
-        await self.until(lambda: self._sent(DeleteGroups((group,))), f"group {group} is deleted")
+        await self.until(lambda: self._sent(changes.DeleteGroups((group,))), f"group {group} is deleted")
 
-    async def _sent(self, change: ChangeRequest) -> bool:
+    async def _sent(self, change: changes.ChangeRequest) -> bool:
         outcomes = await self.client.run(send, change, validate_only=False)
         gone = ("UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND")
         return all(each.ok or (each.failure is not None and each.failure.name in gone) for each in outcomes)
 
     async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """Set configs of a resource."""
-        ops = tuple(ConfigOp(key, SET, value) for key, value in configs.items())
+        ops = tuple(changes.ConfigOp(key, SET, value) for key, value in configs.items())
         self._configured.setdefault(resource, set()).update(configs)
-        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
+        await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def unset(self, resource: ConfigResource, *keys: str) -> None:
         """Remove configs of a resource."""
-        ops = tuple(ConfigOp(key, DELETE) for key in keys)
-        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
+        ops = tuple(changes.ConfigOp(key, DELETE) for key in keys)
+        await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def elect(self, topic: str, *partitions: int) -> None:
         """Let the preferred replicas of partitions lead."""
-        await self.send(ElectLeaders(tuple(PartitionTarget(topic, each) for each in partitions)))
+        await self.send(changes.ElectLeaders(tuple(changes.PartitionTarget(topic, each) for each in partitions)))
 
     async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
         """Begin a reassignment, or with None cancel it."""
-        await self.send(AlterReassignments({MoveTarget(topic, partition): replicas}))
+        await self.send(changes.AlterReassignments({changes.MoveTarget(topic, partition): replicas}))
 
     async def partitions(self, topic: str) -> tuple[Partition, ...]:
         """The partitions of a topic as they are."""
@@ -183,8 +169,10 @@ class Laboratory:
 
     async def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit offsets for a group without members, as a tool does."""
-        targets = {GroupOffsetTarget(group, *place): CommittedOffset(offset) for place, offset in offsets.items()}
-        await self.send(CommitOffsets(group, targets))
+        targets = {
+            changes.GroupOffsetTarget(group, *place): CommittedOffset(offset) for place, offset in offsets.items()
+        }
+        await self.send(changes.CommitOffsets(group, targets))
 
     async def write(
         self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
@@ -260,9 +248,11 @@ class Laboratory:
         places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
         if any(len(each.isr) < len(each.replicas) or each.leader < 0 for _, each in places):
             return False
-        others = tuple(PartitionTarget(name, each.number) for name, each in places if each.leader != each.replicas[0])
+        others = tuple(
+            changes.PartitionTarget(name, each.number) for name, each in places if each.leader != each.replicas[0]
+        )
         if others:
-            await self.client.run(send, ElectLeaders(others), validate_only=False)
+            await self.client.run(send, changes.ElectLeaders(others), validate_only=False)
         return not others
 
     # -- trials --------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin import errors
 from console.admin.delivery import Sender, Senders
-from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
 from console.admin.link import (
     ELECTION_SECONDS,
@@ -28,19 +28,8 @@ from console.admin.link import (
     until_settled,
 )
 from console.admin.link_errors import no_such_broker
+from console.model import cluster as model_cluster
 from console.model.changes import BrokerTarget, Status, UnregisterBroker
-from console.model.cluster import (
-    Broker,
-    BrokerVersion,
-    ClusterInfo,
-    LogDir,
-    LogDirListing,
-    Quorum,
-    QuorumReplica,
-    ReplicaSizes,
-    Silence,
-    VoterEndpoint,
-)
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 from console.model.identity import uuid_text
@@ -66,7 +55,7 @@ _READING_ATTEMPTS = 12
 """How often a controller that reads the log is asked again: it takes a second or two."""
 
 
-async def describe_cluster(link: Link) -> ClusterInfo:
+async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
     """Return identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may
     do.
 
@@ -84,15 +73,15 @@ async def describe_cluster(link: Link) -> ClusterInfo:
         api = "describe_cluster"
         response = await link.call(api, _describe_cluster)
         if response.error_code:
-            raise BrokerError(failure(response.error_code, response.error_message))
+            raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
         info = cluster_info(response)
     if not info.brokers:
-        raise names_no_broker(api)
+        raise errors.names_no_broker(api)
     link.routes.cluster_id = link.routes.cluster_id or info.cluster_id
     return info
 
 
-async def _describe_controllers(link: Link) -> ClusterInfo:
+async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
     async def ask() -> Any:
         return await link.call("describe_cluster", controllers_of_cluster)
 
@@ -104,9 +93,9 @@ async def _describe_controllers(link: Link) -> ClusterInfo:
         attempts=_READING_ATTEMPTS,
     )
     if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
+        raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
     if not response.brokers:
-        raise names_no_broker("describe_cluster", asked=link.settings.asked)
+        raise errors.names_no_broker("describe_cluster", asked=link.settings.asked)
     found = cluster_info(response)
     return replace(found, brokers=(), controllers=found.brokers, shows_fenced=False)
 
@@ -119,10 +108,13 @@ def _describe_cluster(kio: ModuleType) -> Any:
     )
 
 
-def cluster_info(response: Any) -> ClusterInfo:
+def cluster_info(response: Any) -> model_cluster.ClusterInfo:
     """Return the cluster of a DescribeCluster response, any version."""
-    brokers = (Broker(b.broker_id, b.host, b.port, b.rack, getattr(b, "is_fenced", False)) for b in response.brokers)
-    return ClusterInfo(
+    brokers = (
+        model_cluster.Broker(b.broker_id, b.host, b.port, b.rack, getattr(b, "is_fenced", False))
+        for b in response.brokers
+    )
+    return model_cluster.ClusterInfo(
         response.cluster_id,
         response.controller_id,
         tuple(sorted(brokers, key=lambda b: b.id)),
@@ -131,10 +123,10 @@ def cluster_info(response: Any) -> ClusterInfo:
     )
 
 
-def cluster_from_metadata(response: Any) -> ClusterInfo:
+def cluster_from_metadata(response: Any) -> model_cluster.ClusterInfo:
     """Return the cluster of a Metadata response, version 1 or higher."""
-    brokers = (Broker(b.node_id, b.host, b.port, b.rack) for b in response.brokers)
-    return ClusterInfo(
+    brokers = (model_cluster.Broker(b.node_id, b.host, b.port, b.rack) for b in response.brokers)
+    return model_cluster.ClusterInfo(
         getattr(response, "cluster_id", None),
         response.controller_id,
         tuple(sorted(brokers, key=lambda b: b.id)),
@@ -149,7 +141,7 @@ def operations(bits: int) -> frozenset[str] | None:
     return frozenset(AclOperation(code).name for code in range(31) if bits >> code & 1)
 
 
-async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
+async def describe_versions(link: Link) -> dict[int, model_cluster.BrokerVersion]:
     """Return the API versions of each broker; silent ones are missing. Raises AdminError if none can be reached."""
     nodes = await link.refresh()
     ids = sorted(nodes.brokers)
@@ -157,10 +149,10 @@ async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
     return {broker_id: version for broker_id, version in zip(ids, found, strict=True) if version is not None}
 
 
-async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
+async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion | None:
     try:
         response = await link.call("api_versions", ask_versions, to=broker(broker_id))
-    except AdminError:
+    except errors.AdminError:
         return None
     return None if response.error_code else broker_version(response)
 
@@ -178,11 +170,13 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
     return frozenset(await link.silence(within))
 
 
-async def silence(link: Link, within: float) -> Silence:
+async def silence(link: Link, within: float) -> model_cluster.Silence:
     """Return the known brokers that do not answer within so many seconds, and those of them whose hosts refuse
     connections. Raises AdminError if no broker answers."""
     found = await link.silence(within)
-    return Silence(frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, NothingListens)))
+    return model_cluster.Silence(
+        frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, errors.NothingListens))
+    )
 
 
 async def count_throttled(link: Link) -> int:
@@ -195,17 +189,17 @@ async def reconnect(link: Link) -> None:
     link.reconnect()
 
 
-def broker_version(response: Any) -> BrokerVersion:
+def broker_version(response: Any) -> model_cluster.BrokerVersion:
     """Return the versions of an ApiVersions response, any version."""
     from console.model.releases import likely_release
 
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     supported = {f.name: (f.min_version, f.max_version) for f in getattr(response, "supported_features", ())}
     finalized = {f.name: f.max_version_level for f in getattr(response, "finalized_features", ())}
-    return BrokerVersion(likely_release(apis, supported), apis, supported, finalized)
+    return model_cluster.BrokerVersion(likely_release(apis, supported), apis, supported, finalized)
 
 
-async def describe_quorum(link: Link) -> Quorum:
+async def describe_quorum(link: Link) -> model_cluster.Quorum:
     """Return the quorum of the metadata log, with the real controller as its leader (KIP-595, KIP-836).
 
     Raises Unsupported if the brokers run on ZooKeeper or are older than 3.3, and other AdminErrors.
@@ -228,12 +222,14 @@ async def describe_quorum(link: Link) -> Quorum:
     if code in _QUORUM_UNSETTLED and link.settings.controllers:
         raise no_such_broker(-1, (), controllers=True)  # who led does so no more, and no other one does
     if code:
-        raise BrokerError(failure(code, message))
+        raise errors.BrokerError(errors.failure(code, message))
     found = quorum(response)
     return found if not link.settings.controllers else with_observers_endpoints(found, (await link.nodes()).brokers)
 
 
-def with_observers_endpoints(found: Quorum, controllers: Mapping[int, tuple[str, int]]) -> Quorum:
+def with_observers_endpoints(
+    found: model_cluster.Quorum, controllers: Mapping[int, tuple[str, int]]
+) -> model_cluster.Quorum:
     """Return the quorum with the endpoints of controllers that are no voters: the leader names those of voters alone.
     They listen under the name that voters have.
 
@@ -244,7 +240,7 @@ def with_observers_endpoints(found: Quorum, controllers: Mapping[int, tuple[str,
     observers = [each.id for each in found.observers if each.id in controllers and each.id not in known]
     if not observers or not listener:
         return found
-    more = (VoterEndpoint(id_, listener, *controllers[id_]) for id_ in observers)
+    more = (model_cluster.VoterEndpoint(id_, listener, *controllers[id_]) for id_ in observers)
     return replace(found, endpoints=(*found.endpoints, *more))
 
 
@@ -254,19 +250,19 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
     for topic in response.topics:
         for partition in topic.partitions:
             return partition.error_code, getattr(partition, "error_message", None)
-    raise BadAnswer(Failure("BAD_ANSWER", f"the answer to DescribeQuorum has no {QUORUM_TOPIC}", ""))
+    raise errors.BadAnswer(Failure("BAD_ANSWER", f"the answer to DescribeQuorum has no {QUORUM_TOPIC}", ""))
 
 
-def quorum(response: Any) -> Quorum:
+def quorum(response: Any) -> model_cluster.Quorum:
     """Return the quorum of a DescribeQuorum response, any version. A replica's lag is counted from the leader's log
     end."""
     partition = response.topics[0].partitions[0]
     ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
     end = ends.get(partition.leader_id, partition.high_watermark)
 
-    def replicas(states: Any) -> tuple[QuorumReplica, ...]:
+    def replicas(states: Any) -> tuple[model_cluster.QuorumReplica, ...]:
         found = (
-            QuorumReplica(
+            model_cluster.QuorumReplica(
                 state.replica_id,
                 state.log_end_offset,
                 max(0, end - state.log_end_offset) if state.log_end_offset >= 0 else -1,
@@ -278,14 +274,14 @@ def quorum(response: Any) -> Quorum:
         )
         return tuple(sorted(found, key=lambda replica: replica.id))
 
-    return Quorum(
+    return model_cluster.Quorum(
         partition.leader_id,
         partition.leader_epoch,
         partition.high_watermark,
         replicas(partition.current_voters),
         replicas(partition.observers),
         tuple(
-            VoterEndpoint(node.node_id, listener.name, listener.host, listener.port)
+            model_cluster.VoterEndpoint(node.node_id, listener.name, listener.host, listener.port)
             for node in getattr(response, "nodes", ())
             for listener in node.listeners
         ),
@@ -302,7 +298,7 @@ def _directory_id(uuid: UUID | None) -> str:
 
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
-) -> LogDirListing:
+) -> model_cluster.LogDirListing:
     """Return the log directories of these brokers, or of all. A broker that can't be reached is a failure.
 
     topics: the wanted partitions by topic; None for all. Raises AdminError if the cluster can't be reached at all.
@@ -312,7 +308,7 @@ async def describe_log_dirs(
     with gc_paused():
         answers = await asyncio.gather(*(_log_dirs_of_broker(link, broker_id, topics, turn) for broker_id in ids))
     found = dict(zip(ids, answers, strict=True))
-    return LogDirListing(
+    return model_cluster.LogDirListing(
         {broker_id: answer for broker_id, answer in found.items() if not isinstance(answer, Failure)},
         {broker_id: answer for broker_id, answer in found.items() if isinstance(answer, Failure)},
     )
@@ -327,7 +323,7 @@ _NO_DIRS = Failure(
 
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None, turn: asyncio.Lock
-) -> tuple[LogDir, ...] | Failure:
+) -> tuple[model_cluster.LogDir, ...] | Failure:
     """Return the log directories of a broker. turn: held while they are decoded, since the replicas of 100,000 topics
     take 100 MB until they are packed, and no thread decodes faster beside another."""
 
@@ -341,11 +337,11 @@ async def _log_dirs_of_broker(
         raw = await link.call_raw("describe_log_dirs", build, to=broker(broker_id), prepare=import_partition_decoders)
         async with turn:
             return await aside(len(raw.body), partial(_dirs_of, raw))
-    except AdminError as error:
+    except errors.AdminError as error:
         return error.failure
 
 
-def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:
+def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
     """Return the directories of an answer, with their sizes: with 100,000 topics these would block the screen.
 
     Raises:
@@ -358,11 +354,11 @@ def _dirs_of(raw: RawResponse) -> tuple[LogDir, ...]:
         response = decode(raw)
         code = getattr(response, "error_code", 0)
         if code:
-            raise BrokerError(failure(code))
+            raise errors.BrokerError(errors.failure(code))
         answers = dir_answers(response)
     if not answers:
         # Every broker has a directory. Before v3 one without the right to see them is answered so.
-        raise BrokerError(_NO_DIRS)
+        raise errors.BrokerError(_NO_DIRS)
     found = log_dirs(answers)
     for log_dir in found:
         _ = log_dir.size
@@ -397,15 +393,15 @@ def dir_answers(response: Any) -> list[DirAnswer]:
     ]
 
 
-def log_dirs(answers: Iterable[DirAnswer]) -> tuple[LogDir, ...]:
+def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
     """Return the directories of an answer, sorted by path: those that are disks. An offline one has a failure."""
     return tuple(
-        LogDir(
+        model_cluster.LogDir(
             each.path,
-            ReplicaSizes(sorted(each.replicas)),
+            model_cluster.ReplicaSizes(sorted(each.replicas)),
             each.total_bytes,
             each.usable_bytes,
-            failure(each.code) if each.code else None,
+            errors.failure(each.code) if each.code else None,
             each.cordoned,
         )
         for each in sorted(answers, key=lambda each: each.path)

@@ -17,17 +17,8 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
+from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, configs_verdict, list_items, refused, sent
-from console.admin.errors import (
-    AdminError,
-    BadAnswer,
-    BrokerError,
-    Disconnected,
-    RequestTimedOut,
-    UnknownBroker,
-    Unreachable,
-    failure,
-)
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
 from console.admin.link import ANY, Link, aside, broker
@@ -187,7 +178,7 @@ class _Reading(NamedTuple):
 async def _describe_broker(reading: _Reading, broker_id: int, resources: list[ConfigResource]) -> None:
     try:
         part = await _describe_chunk(reading, broker_id, resources)
-    except AdminError as error:
+    except errors.AdminError as error:
         part = ConfigListing({}, dict.fromkeys(resources, error.failure))
     reading.listing.add(part)
 
@@ -203,7 +194,7 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
         describer = await _describer(reading.link, reading.memory, tried)
         try:
             await _describe_from(reading, describer, resources)
-        except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
+        except (errors.Unreachable, errors.Disconnected, errors.RequestTimedOut, errors.UnknownBroker):
             tried.add(describer)
             await reading.link.refresh()
             if len(tried) == _MOST_TRIED or not (await reading.link.nodes()).brokers.keys() - tried:
@@ -280,7 +271,7 @@ async def _described(
         unread = Failure(
             "BAD_ANSWER", f"{asked_of} {broker_id}: {error}", f"Its server.log may say why; try another {asked_of}."
         )
-        raise BadAnswer(unread) from error
+        raise errors.BadAnswer(unread) from error
     found: dict[ConfigResource, ConfigSet | Failure] = {}
     for resource, result in described:
         if resource not in asked:
@@ -289,7 +280,7 @@ async def _described(
             found[resource] = as_altered(result) if resource.type == BROKER else result
         else:
             wrong = wrong_broker(broker_id, result.message, asked=asked_of)
-            found[resource] = wrong or failure(result.code, result.message)
+            found[resource] = wrong or errors.failure(result.code, result.message)
     return found
 
 
@@ -489,7 +480,7 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
 
     response = await link.call("list_config_resources", build)
     if response.error_code:
-        raise BrokerError(failure(response.error_code))
+        raise errors.BrokerError(errors.failure(response.error_code))
     found = (
         ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
         for item in response.config_resources

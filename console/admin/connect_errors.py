@@ -11,17 +11,7 @@ from datetime import UTC, datetime
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import (
-    AdminError,
-    AuthenticationFailed,
-    NothingListens,
-    NotKafkaBroker,
-    SshFailed,
-    TlsFailed,
-    Unreachable,
-    WrongNode,
-    in_bounds,
-)
+from console.admin import errors as admin_errors
 from console.admin.link_errors import another_node
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
@@ -34,16 +24,16 @@ _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
-def connect_error(error: Exception, address: Address, settings: ConnectionSettings) -> AdminError:
+def connect_error(error: Exception, address: Address, settings: ConnectionSettings) -> admin_errors.AdminError:
     """Return the error for a failed connection to this address. error: raised by `console.wire.connection.connect`."""
     if not isinstance(error, ConnectFailed):
-        return error if isinstance(error, AdminError) else _not_set_up(error, address)
+        return error if isinstance(error, admin_errors.AdminError) else _not_set_up(error, address)
     cause = _root(error)
-    if isinstance(cause, AdminError):
+    if isinstance(cause, admin_errors.AdminError):
         return cause
     where = show_address(address)
     if isinstance(cause, AnotherNode):
-        return WrongNode(another_node(address, cause.meant, asked=settings.asked))
+        return admin_errors.WrongNode(another_node(address, cause.meant, asked=settings.asked))
     if isinstance(cause, NoCommonVersion):
         return too_new(address, cause.api, cause.theirs)
     if isinstance(cause, ssl.SSLError):
@@ -70,23 +60,25 @@ def is_impostor(error: BaseException) -> bool:
     return isinstance(error, ConnectFailed) and isinstance(_root(error), NotTheBroker)
 
 
-def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
+def too_new(address: Address, api: str, theirs: tuple[int, int]) -> admin_errors.AdminError:
     """Return the error of a broker that has an API only in versions newer than those known here."""
     known = version_range(api)[1]
     message = (
         f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
     )
-    return NotKafkaBroker(Failure("TOO_NEW", message, "Update kac; until then use the tools of that Kafka release."))
+    return admin_errors.NotKafkaBroker(
+        Failure("TOO_NEW", message, "Update kac; until then use the tools of that Kafka release.")
+    )
 
 
-def not_a_broker(address: Address) -> AdminError:
+def not_a_broker(address: Address) -> admin_errors.AdminError:
     """Return the error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     remedy = "Use the address of a broker's listener, or name it with --bootstrap-controller."
-    return NotKafkaBroker(Failure("NOT_KAFKA", message, remedy))
+    return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, remedy))
 
 
-def not_a_controller(address: Address, *, older: bool) -> AdminError:
+def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminError:
     """Return the error of a peer that is named as a controller and does not answer as one. older: it is a controller of
     a release without KIP-919."""
     if older:
@@ -95,18 +87,25 @@ def not_a_controller(address: Address, *, older: bool) -> AdminError:
     else:
         message = f"{show_address(address)} is a broker's listener, named as a controller's"
         remedy = "Name it with -b, or a listener of controller.listener.names."
-    return NotKafkaBroker(Failure("NOT_A_CONTROLLER", message, remedy))
+    return admin_errors.NotKafkaBroker(Failure("NOT_A_CONTROLLER", message, remedy))
 
 
-def none_reached(errors: Sequence[AdminError]) -> AdminError:
+def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
     """Return one error for all addresses: the only one, or the most specific one, else all of them."""
-    specific = (AuthenticationFailed, SshFailed, TlsFailed, NotKafkaBroker)
+    specific = (
+        admin_errors.AuthenticationFailed,
+        admin_errors.SshFailed,
+        admin_errors.TlsFailed,
+        admin_errors.NotKafkaBroker,
+    )
     chosen = next((error for kind in specific for error in errors if isinstance(error, kind)), None)
     if chosen is not None or len(errors) == 1:
         return chosen or errors[0]
     every = "; ".join(error.failure.message for error in errors)
     remedies = dict.fromkeys(error.failure.remedy for error in errors)
-    return Unreachable(Failure("UNREACHABLE", f"none of {len(errors)} addresses: {every}", " ".join(remedies)))
+    return admin_errors.Unreachable(
+        Failure("UNREACHABLE", f"none of {len(errors)} addresses: {every}", " ".join(remedies))
+    )
 
 
 def _root(error: BaseException) -> BaseException:
@@ -123,13 +122,13 @@ _ASKED = {
 }
 
 
-def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> AdminError:
+def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     since = datetime.fromtimestamp(error.began).strftime("%H:%M:%S")
     if error.stage is Stage.VERSIONS and not _speaks_tls(settings):
         other = f", and whether that port is for {settings.security_protocol}"
     else:
         other = ""
-    return Unreachable(
+    return admin_errors.Unreachable(
         Failure(
             "NO_ANSWER",
             f"{where}: something listens there, but it does not answer {_ASKED[error.stage]}: "
@@ -140,8 +139,8 @@ def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> Ad
     )
 
 
-def _not_set_up(error: Exception, address: Address) -> AdminError:
-    return Unreachable(
+def _not_set_up(error: Exception, address: Address) -> admin_errors.AdminError:
+    return admin_errors.Unreachable(
         Failure(
             "UNREACHABLE",
             f"{show_address(address)} was not tried: {type(error).__name__} {error}".rstrip(),
@@ -150,23 +149,31 @@ def _not_set_up(error: Exception, address: Address) -> AdminError:
     )
 
 
-def _opening_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+def _opening_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     if isinstance(cause, socket.gaierror):
         message = f"{where}: the host name is not known ({cause.strerror})"
-        return Unreachable(Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up."))
+        return admin_errors.Unreachable(
+            Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up.")
+        )
     if isinstance(cause, ConnectionRefusedError):
         message = f"{where}: nothing listens there (connection refused)"
-        return NothingListens(Failure("UNREACHABLE", message, f"Check the port, and that the {settings.asked} is up."))
+        return admin_errors.NothingListens(
+            Failure("UNREACHABLE", message, f"Check the port, and that the {settings.asked} is up.")
+        )
     if isinstance(cause, TimeoutError):
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
-        return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))
+        return admin_errors.Unreachable(
+            Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up.")
+        )
     if isinstance(cause, ConnectionError) and _speaks_tls(settings):
         return _no_tls_there(where)
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-    return Unreachable(Failure("UNREACHABLE", f"{where}: {text}", "Check the address and the network from here."))
+    return admin_errors.Unreachable(
+        Failure("UNREACHABLE", f"{where}: {text}", "Check the address and the network from here.")
+    )
 
 
-def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> AdminError:
+def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return _untrusted(cause, where, settings)
     reason = (cause.reason or "").upper()
@@ -188,14 +195,18 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
         else:
             message = f"{where} ended the TLS handshake (alert: {alert}): it seems to want a client certificate"
             remedy = "Set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)."
-        return TlsFailed(Failure("TLS_FAILED", message, remedy))
+        return admin_errors.TlsFailed(Failure("TLS_FAILED", message, remedy))
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING", ""):
         return _no_tls_there(where)
     message = f"{where}: TLS failed: {reason.replace('_', ' ').lower()}"
-    return TlsFailed(Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's."))
+    return admin_errors.TlsFailed(
+        Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's.")
+    )
 
 
-def _untrusted(cause: ssl.SSLCertVerificationError, where: str, settings: ConnectionSettings) -> AdminError:
+def _untrusted(
+    cause: ssl.SSLCertVerificationError, where: str, settings: ConnectionSettings
+) -> admin_errors.AdminError:
     if cause.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
         remedy = (
             f"Connect by a name that the certificate has, or have the {settings.asked}'s certificate issued for this "
@@ -206,12 +217,12 @@ def _untrusted(cause: ssl.SSLCertVerificationError, where: str, settings: Connec
     else:
         remedy = "Set ssl.truststore.location (or ssl.truststore.certificates) to the authority that signed it."
     message = f"{where}: the {settings.asked}'s certificate is not accepted: {cause.verify_message}"
-    return TlsFailed(Failure("TLS_FAILED", message, remedy))
+    return admin_errors.TlsFailed(Failure("TLS_FAILED", message, remedy))
 
 
-def _no_tls_there(where: str) -> AdminError:
+def _no_tls_there(where: str) -> admin_errors.AdminError:
     # Never suggest plaintext: anyone in between can break every handshake to get just that.
-    return TlsFailed(
+    return admin_errors.TlsFailed(
         Failure(
             "TLS_FAILED",
             f"{where} does not speak TLS",
@@ -220,11 +231,11 @@ def _no_tls_there(where: str) -> AdminError:
     )
 
 
-def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     """Return the error of a login."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
-        return AuthenticationFailed(
+        return admin_errors.AuthenticationFailed(
             Failure(
                 "NOT_THE_BROKER",
                 f"{where} is not the expected {settings.asked}, for {mechanism}: {cause}",
@@ -234,7 +245,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
         )
     if isinstance(cause, EndsAtOnce):
         message = f"the {mechanism} credentials for {where} {cause}"
-        return AuthenticationFailed(
+        return admin_errors.AuthenticationFailed(
             Failure("AUTHENTICATION_FAILED", message, "Get new ones; compare the clocks of both hosts.")
         )
     if isinstance(cause, KerberosFailed):
@@ -252,7 +263,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
         remedy = f"Check the credentials; the {settings.asked}'s own log says why."
     else:
         message = f"{where} refused the {mechanism} credentials"
-        message += f": {in_bounds(str(cause))}" if str(cause) else ""
+        message += f": {admin_errors.in_bounds(str(cause))}" if str(cause) else ""
         remedy = "Check user name and password."
         if settings.sasl is not None and "tokenauth" in settings.sasl.options:
             remedy = (
@@ -276,7 +287,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) 
                 "Compare these with the listener's sasl.oauthbearer.expected.audience, expected.issuer and JWKS, and "
                 f"the clocks; the {settings.asked}'s own log says which of them it is."
             )
-    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+    return admin_errors.AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
 
 
 # The first that fits: a keytab's own comes after what is said with any ticket.
@@ -301,33 +312,35 @@ _KERBEROS_REMEDIES = (
 )
 
 
-def _kerberos_error(cause: BaseException, where: str) -> AdminError:
+def _kerberos_error(cause: BaseException, where: str) -> admin_errors.AdminError:
     """Return the error where Kerberos refused on this side, before the broker was asked."""
     text = str(cause)
     # Paths may have any words in them.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
-    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy))
+    return admin_errors.AuthenticationFailed(
+        Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy)
+    )
 
 
-def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
     if isinstance(cause, NotKafka) and cause.start.startswith(_TLS_RECORDS):
         secure = "SASL_SSL" if settings.security_protocol == "SASL_PLAINTEXT" else "SSL or SASL_SSL"
         message = f"{where} answers in TLS: this looks like a TLS listener"
-        return TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}."))
+        return admin_errors.TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}."))
     if isinstance(cause, NotKafka):
         shown = "HTTP" if cause.start == b"HTTP" else repr(cause.start)[2:-1]
         message = f"{where} is not a Kafka listener: it answers with {shown}"
-        return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+        return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
     if isinstance(cause, asyncio.IncompleteReadError | ConnectionError):
         if _speaks_tls(settings):
             message, hint = f"{where} closed the connection without an answer", "whether it is a Kafka listener"
         else:
             message = f"{where} closed the connection without an answer: a TLS listener, or not Kafka"
             hint = "whether security.protocol should be SSL or SASL_SSL"
-        return Unreachable(Failure("UNREACHABLE", message, f"Check the port, and {hint}."))
+        return admin_errors.Unreachable(Failure("UNREACHABLE", message, f"Check the port, and {hint}."))
     message = f"{where} is not a Kafka listener: its answer can't be read"
-    return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+    return admin_errors.NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
 
 
 def _speaks_tls(settings: ConnectionSettings) -> bool:

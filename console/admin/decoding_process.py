@@ -17,7 +17,7 @@ import msgspec
 
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 from console.programs import python, started
-from console.wire.decoding import LARGEST_MADE, Answer, Decode, Load, Made, Refused, Request
+from console.wire import decoding
 
 SECONDS = 2.0
 """For one payload."""
@@ -57,28 +57,28 @@ class DecodingProcess:
         """
         # Of a compiled one the text is of no use there.
         text = SchemaText(schema.kind, "") if main else schema
-        load = Load(next(self._numbers), text, descriptors, main)
+        load = decoding.Load(next(self._numbers), text, descriptors, main)
         self._asked(load, LOAD_SECONDS, Allowance())
         return partial(self._decoded, load)
 
     def _decoded(
-        self, load: Load, payload: bytes, indexes: bytes | None = None, allowance: Allowance | None = None
+        self, load: decoding.Load, payload: bytes, indexes: bytes | None = None, allowance: Allowance | None = None
     ) -> bytes:
         allowance = allowance or Allowance()
         if allowance.spent():
             raise allowance.refusal()
-        request = Decode(load.number, payload, indexes, allowance.values)
+        request = decoding.Decode(load.number, payload, indexes, allowance.values)
         answer = self._asked(request, SECONDS, allowance)
-        if isinstance(answer, Refused) and answer.is_unknown:
+        if isinstance(answer, decoding.Refused) and answer.is_unknown:
             self._asked(load, LOAD_SECONDS, allowance)
             answer = self._asked(request, SECONDS, allowance)
         allowance.values -= answer.values
-        if isinstance(answer, Refused):
+        if isinstance(answer, decoding.Refused):
             raise NotDecoded(answer.why)
         allowance.bytes -= len(answer.made)
         return answer.made
 
-    def _asked(self, request: Request, seconds: float, allowance: Allowance) -> Answer:
+    def _asked(self, request: decoding.Request, seconds: float, allowance: Allowance) -> decoding.Answer:
         """Return the answer to a request.
 
         Raises:
@@ -94,7 +94,7 @@ class DecodingProcess:
                 answer = _exchanged(process, request, began + min(seconds, allowance.seconds), allowance)
             finally:
                 allowance.seconds -= time.monotonic() - began
-            if isinstance(answer, Refused) and answer.is_last:
+            if isinstance(answer, decoding.Refused) and answer.is_last:
                 self._end()
         except (OSError, EOFError, msgspec.DecodeError):
             self._end()
@@ -106,7 +106,7 @@ class DecodingProcess:
             ) from None
         finally:
             self._lock.release()
-        if isinstance(answer, Refused) and isinstance(request, Load):
+        if isinstance(answer, decoding.Refused) and isinstance(request, decoding.Load):
             raise NotDecoded(answer.why)
         return answer
 
@@ -142,7 +142,9 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _exchanged(process: subprocess.Popen[bytes], request: Request, ends: float, allowance: Allowance) -> Answer:
+def _exchanged(
+    process: subprocess.Popen[bytes], request: decoding.Request, ends: float, allowance: Allowance
+) -> decoding.Answer:
     """Send a request and return its answer. Raises as `_received`."""
     assert process.stdin is not None
     data = msgspec.msgpack.encode(request)
@@ -152,7 +154,7 @@ def _exchanged(process: subprocess.Popen[bytes], request: Request, ends: float, 
     return _received(process, ends, allowance)
 
 
-def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowance) -> Answer:
+def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowance) -> decoding.Answer:
     """Return the next answer.
 
     Raises:
@@ -176,7 +178,7 @@ def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowanc
         data += part
         if wanted == 4 == len(data):
             wanted += int.from_bytes(data, "big")
-            if wanted > 2 * LARGEST_MADE:
+            if wanted > 2 * decoding.LARGEST_MADE:
                 raise EOFError
-    answer: Answer = msgspec.msgpack.decode(data[4:], type=Made | Refused)
+    answer: decoding.Answer = msgspec.msgpack.decode(data[4:], type=decoding.Made | decoding.Refused)
     return answer

@@ -21,46 +21,13 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refused
-from console.admin.errors import (
-    NOT_ANSWERED,
-    AdminError,
-    BrokerError,
-    ReadOnly,
-    error_name,
-    failure,
-    of_all_brokers,
-)
 from console.admin.halving import Halving
 from console.admin.link import Link, Route, broker, until_settled
 from console.admin.partitions import LATEST, Place, by_topic, offsets_of
 from console.admin.topics import describe_topics, topics_by_id
-from console.model.changes import (
-    AlterShareGroupOffsets,
-    CommitOffsets,
-    DeleteGroups,
-    DeleteOffsets,
-    DeleteShareGroupOffsets,
-    GroupOffsetTarget,
-    GroupTarget,
-    Outcome,
-    Status,
-)
-from console.model.cluster import (
-    CommittedOffset,
-    Group,
-    GroupLag,
-    GroupListing,
-    GroupMember,
-    GroupPolls,
-    GroupPosition,
-    PartitionLag,
-    Places,
-    StreamsNode,
-    StreamsTasks,
-    Subtopology,
-    Topic,
-)
+from console.model import changes, cluster
 from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
 from console.model.identity import uuid_of
@@ -112,7 +79,7 @@ async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]
         )
         for each in response.groups:
             if each.error_code == ErrorCode.group_authorization_failed:
-                found[each.group_id] = failure(each.error_code, getattr(each, "error_message", None))
+                found[each.group_id] = errors.failure(each.error_code, getattr(each, "error_message", None))
     return found
 
 
@@ -135,7 +102,7 @@ log = logging.getLogger(__name__)
 # Listing.
 
 
-async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
+async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupListing:
     """Return all groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``;
     groups whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
 
@@ -146,21 +113,21 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
     ids = sorted((await link.refresh()).brokers)
     asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
     answers, topic = await asyncio.gather(asked, _topic_of_offsets(link))
-    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
+    parts, failures = errors.of_all_brokers(dict(zip(ids, answers, strict=True)))
     groups = {group.name: group for part in parts for group in part}
-    return GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
+    return cluster.GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
 
 
-async def _topic_of_offsets(link: Link) -> Topic | None:
+async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
     """Return the topic of the coordinators; None where there is none, or it may not be described."""
     try:
         return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
-    except AdminError as error:
+    except errors.AdminError as error:
         log.info("%s: %s", OFFSETS, error.failure)
         return None
 
 
-def _unled(topic: Topic | None) -> dict[str, Failure]:
+def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     """Return why some groups are in no broker's list."""
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
@@ -179,7 +146,7 @@ async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], br
     )
 
 
-async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:
+async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[cluster.Group] | errors.AdminError:
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
@@ -187,18 +154,18 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
 
     try:
         response = await listed_at(link, "list_groups", build, broker_id)
-    except AdminError as error:
+    except errors.AdminError as error:
         return error
     # A broker that can never be a coordinator returns this error each time.
     if response.error_code:
-        return BrokerError(failure(response.error_code))
+        return errors.BrokerError(errors.failure(response.error_code))
     return listed_groups(response, broker_id)
 
 
-def listed_groups(response: Any, broker_id: int) -> list[Group]:
+def listed_groups(response: Any, broker_id: int) -> list[cluster.Group]:
     """Return the groups of a ListGroups response, any version. Before version 5 all groups are classic."""
     return [
-        Group(
+        cluster.Group(
             group.group_id,
             getattr(group, "group_state", ""),
             getattr(group, "group_type", "") or "classic",
@@ -212,7 +179,9 @@ def listed_groups(response: Any, broker_id: int) -> list[Group]:
 # Describing.
 
 
-async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupListing:
+async def describe_groups(
+    link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES
+) -> cluster.GroupListing:
     """Return each group with its members and their assignments, or its failure. Raises AdminError.
 
     types: the groups' types as far as they are known from a listing. A group of unknown type is asked for by one
@@ -225,33 +194,37 @@ async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, 
 
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
-) -> GroupListing:
+) -> cluster.GroupListing:
     """Do as `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
     found = await asyncio.gather(
         *(_describe_at(link, id_, mine, types) for id_, mine in by_coordinator(coordinators).items())
     )
-    groups: dict[str, Group] = {}
+    groups: dict[str, cluster.Group] = {}
     failures = dict(missing)
     for part in found:
         groups.update(part.groups)
         failures.update(part.failures)
-    return GroupListing(groups, failures)
+    return cluster.GroupListing(groups, failures)
 
 
-async def _describe_at(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
+async def _describe_at(
+    link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
+) -> cluster.GroupListing:
     """Return the groups of one coordinator."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, cluster.Group] = {}
     failures: dict[str, Failure] = {}
     for some in parts(names, DESCRIBED_AT_ONCE):
         listing = await _describe_some(link, broker_id, some, types)
         groups.update(listing.groups)
         failures.update(listing.failures)
-    return GroupListing(groups, failures)
+    return cluster.GroupListing(groups, failures)
 
 
-async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
+async def _describe_some(
+    link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
+) -> cluster.GroupListing:
     """Describe so many groups of one coordinator as go into a request: first each by the protocol of its type."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, cluster.Group] = {}
     failures: dict[str, Failure] = {}
     left = dict.fromkeys(names)
     left_out: dict[str, Failure] = {}
@@ -262,11 +235,11 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
                 continue
             try:
                 answers = await _describe_by(link, protocol, broker_id, asked)
-            except AdminError as error:
+            except errors.AdminError as error:
                 failures.update(dict.fromkeys(left, error.failure))
-                return GroupListing(groups, failures)
+                return cluster.GroupListing(groups, failures)
             for name, described in answers.items():
-                if isinstance(described, Failure) and described.name == NOT_ANSWERED:
+                if isinstance(described, Failure) and described.name == errors.NOT_ANSWERED:
                     left_out[name] = described
                 elif isinstance(described, Failure):
                     del left[name]
@@ -274,14 +247,14 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
                 elif described.error_code not in _NOT_OF_THIS_KIND and described.group_state != _DEAD:
                     del left[name]
                     groups[name] = protocol.group(described, broker_id)
-    failures.update({name: left_out.get(name) or failure(ErrorCode.group_id_not_found) for name in left})
-    return GroupListing(groups, failures)
+    failures.update({name: left_out.get(name) or errors.failure(ErrorCode.group_id_not_found) for name in left})
+    return cluster.GroupListing(groups, failures)
 
 
-def dead_group(name: str, coordinator: int) -> Group:
+def dead_group(name: str, coordinator: int) -> cluster.Group:
     """Return a group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers
     say of groups without members."""
-    return Group(name, _DEAD, "classic", coordinator=coordinator, members=())
+    return cluster.Group(name, _DEAD, "classic", coordinator=coordinator, members=())
 
 
 async def _describe_by(
@@ -295,7 +268,7 @@ async def _describe_by(
 
     async def ask(some: Sequence[str]) -> Mapping[str, Any | Failure]:
         return {
-            name: failure(each.error_code, getattr(each, "error_message", None))
+            name: errors.failure(each.error_code, getattr(each, "error_message", None))
             if each.error_code and each.error_code not in _NOT_OF_THIS_KIND
             else each
             for name, each in (await _described_by(link, protocol, to, some)).items()
@@ -327,10 +300,10 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
     return {group.group_id: group for group in response.groups}
 
 
-def consumer_group(described: Any, coordinator: int) -> Group:
+def consumer_group(described: Any, coordinator: int) -> cluster.Group:
     """Return the group of a ConsumerGroupDescribe response."""
     members = (
-        GroupMember(
+        cluster.GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,
@@ -352,10 +325,10 @@ _MEMBER_TYPES: Mapping[int, str] = MappingProxyType({0: _CLASSIC, 1: "consumer"}
 """MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol by which a member takes part."""
 
 
-def share_group(described: Any, coordinator: int) -> Group:
+def share_group(described: Any, coordinator: int) -> cluster.Group:
     """Return the group of a ShareGroupDescribe response. Members of share groups have no target (KIP-932)."""
     members = (
-        GroupMember(
+        cluster.GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,
@@ -368,13 +341,13 @@ def share_group(described: Any, coordinator: int) -> Group:
     return _newer_group(described, "share", coordinator, members)
 
 
-def streams_group(described: Any, coordinator: int) -> Group:
+def streams_group(described: Any, coordinator: int) -> cluster.Group:
     """Return the group of a StreamsGroupDescribe response. A task stands for that partition of all its source
     topics."""
     topology = _topology(described.topology)
     sources = {part.id: (*part.sources, *part.repartition_sources) for part in topology or ()}
     members = (
-        GroupMember(
+        cluster.GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,
@@ -408,7 +381,7 @@ _NO_NODES: Mapping[int, str] = MappingProxyType(
 _ROLES: Mapping[int, str] = MappingProxyType({1: "source", 2: "processor", 3: "sink"})
 
 
-def _nodes(described: Any) -> tuple[StreamsNode, ...]:
+def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:
     """Return the nodes of a topology's description by their parts, those of global stores last."""
     if described is None:
         return ()
@@ -416,18 +389,18 @@ def _nodes(described: Any) -> tuple[StreamsNode, ...]:
     return (*found, *(_node("", each) for store in described.global_stores for each in (store.source, store.processor)))
 
 
-def _node(part: str, node: Any) -> StreamsNode:
+def _node(part: str, node: Any) -> cluster.StreamsNode:
     topics = (*node.source_topics, *((node.sink_topic,) if node.sink_topic is not None else ()))
     role = _ROLES.get(node.node_type, f"UNKNOWN({node.node_type})")
-    return StreamsNode(part, node.name, role, topics, tuple(node.stores), tuple(node.successors))
+    return cluster.StreamsNode(part, node.name, role, topics, tuple(node.stores), tuple(node.successors))
 
 
-def _topology(described: Any) -> tuple[Subtopology, ...] | None:
+def _topology(described: Any) -> tuple[cluster.Subtopology, ...] | None:
     """Return the subtopologies by id; None where the coordinator has no topology that it can assign."""
     if described is None or described.subtopologies is None:
         return None
     return tuple(
-        Subtopology(
+        cluster.Subtopology(
             part.subtopology_id,
             tuple(part.source_topics),
             tuple(topic.name for topic in part.repartition_source_topics),
@@ -438,8 +411,8 @@ def _topology(described: Any) -> tuple[Subtopology, ...] | None:
     )
 
 
-def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable[GroupMember]) -> Group:
-    return Group(
+def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable[cluster.GroupMember]) -> cluster.Group:
+    return cluster.Group(
         described.group_id,
         described.group_state,
         type_,
@@ -452,8 +425,8 @@ def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable
     )
 
 
-def _tasks(assignment: Any) -> StreamsTasks:
-    return StreamsTasks(
+def _tasks(assignment: Any) -> cluster.StreamsTasks:
+    return cluster.StreamsTasks(
         *(
             tuple(sorted((part.subtopology_id, number) for part in tasks for number in part.partitions))
             for tasks in (assignment.active_tasks, assignment.standby_tasks, assignment.warmup_tasks)
@@ -461,16 +434,16 @@ def _tasks(assignment: Any) -> StreamsTasks:
     )
 
 
-def _read_places(sources: Mapping[str, Sequence[str]], tasks: StreamsTasks) -> Places:
+def _read_places(sources: Mapping[str, Sequence[str]], tasks: cluster.StreamsTasks) -> cluster.Places:
     """Return the partitions that active tasks read."""
     return tuple(sorted((topic, number) for part, number in tasks.active for topic in sources.get(part, ())))
 
 
-def classic_group(described: Any, coordinator: int) -> Group:
+def classic_group(described: Any, coordinator: int) -> cluster.Group:
     """Return the group of a DescribeGroups response. Only the format of consumers' assignments is known."""
     of_consumers = described.protocol_type == "consumer"
     members = (
-        GroupMember(
+        cluster.GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,
@@ -480,7 +453,7 @@ def classic_group(described: Any, coordinator: int) -> Group:
         )
         for member in described.members
     )
-    return Group(
+    return cluster.Group(
         described.group_id,
         described.group_state,
         _CLASSIC,
@@ -491,11 +464,11 @@ def classic_group(described: Any, coordinator: int) -> Group:
     )
 
 
-def _assigned_places(topic_partitions: Iterable[Any]) -> Places:
+def _assigned_places(topic_partitions: Iterable[Any]) -> cluster.Places:
     return tuple(sorted((topic.topic_name, number) for topic in topic_partitions for number in topic.partitions))
 
 
-def _members_by_client(members: Iterable[GroupMember]) -> tuple[GroupMember, ...]:
+def _members_by_client(members: Iterable[cluster.GroupMember]) -> tuple[cluster.GroupMember, ...]:
     return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
@@ -505,7 +478,7 @@ class _Protocol(NamedTuple):
     type: str
     api: str
     request: str
-    group: Callable[[Any, int], Group]
+    group: Callable[[Any, int], cluster.Group]
 
 
 _PROTOCOLS = (
@@ -525,10 +498,10 @@ SHARE = "share"
 """The type of share groups."""
 _SEVERAL_GROUPS = 8
 ABSENT = "GROUP_ID_NOT_FOUND"
-_NO_TOPIC = error_name(ErrorCode.unknown_topic_or_partition)
+_NO_TOPIC = errors.error_name(ErrorCode.unknown_topic_or_partition)
 
 
-async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupPolls:
+async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> cluster.GroupPolls:
     """Return the members and the lag of each group, or why they could not be read. Raises AdminError.
 
     types: as in `describe_groups`.
@@ -567,7 +540,7 @@ async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str]
     ends = await offsets_of(link, wanted, topics={topic.name: topic for topic in topics.values()})
     lags_found = {name: _lag(places[name], committed, ends, groups.get(name)) for name, committed in found.items()}
     undescribed = {name: why for name, why in described.failures.items() if name not in dead}
-    return GroupPolls(groups, lags_found, undescribed, failures)
+    return cluster.GroupPolls(groups, lags_found, undescribed, failures)
 
 
 def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
@@ -580,7 +553,7 @@ class _Position(NamedTuple):
 
     topic: str | UUID
     partition: int
-    offset: CommittedOffset | None
+    offset: cluster.CommittedOffset | None
     lag: int = -1
     code: int = 0
     message: str | None = None
@@ -593,21 +566,21 @@ _Positions = Mapping[str, Sequence[_Position] | Failure]
 class _Committed(NamedTuple):
     """Offsets of a group, the lags that the coordinator says, and what could not be read."""
 
-    offsets: dict[Place, CommittedOffset]
+    offsets: dict[Place, cluster.CommittedOffset]
     lags: dict[Place, int]
     problems: list[Failure]
 
 
 async def committed_offsets(
     link: Link, group: str, coordinator: int
-) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
     """Return (topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
     return await _offsets_of_one(link, group, coordinator, is_share=False)
 
 
 async def share_group_offsets(
     link: Link, group: str, coordinator: int
-) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
     """Return (topic, partition) -> where a share group's records in flight begin, and the failures of the others.
     Partitions that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
     return await _offsets_of_one(link, group, coordinator, is_share=True)
@@ -615,13 +588,13 @@ async def share_group_offsets(
 
 async def _offsets_of_one(
     link: Link, group: str, coordinator: int, *, is_share: bool
-) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
     if is_share:
         await link.require(SHARE_OFFSETS, 0, SHARE_OFFSETS_SINCE, broker(coordinator))
     answers = await _positions_at(link, coordinator, [group], is_share)
     answer = answers[group]
     if isinstance(answer, Failure):
-        raise BrokerError(answer)
+        raise errors.BrokerError(answer)
     topics = await _topics_of(link, answers)
     found = _committed(answer, {topic_id: topic.name for topic_id, topic in topics.items()})
     return found.offsets, found.problems
@@ -633,7 +606,7 @@ def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _C
         # Thousands of groups read the same topics.
         name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else sys.intern(at.topic)
         if at.code:
-            found.problems.append(failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
+            found.problems.append(errors.failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
         elif at.offset is not None and name:
             found.offsets[name, at.partition] = at.offset
             if at.lag >= 0:
@@ -641,12 +614,14 @@ def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _C
     return found
 
 
-def _places(committed: _Committed, group: Group | None) -> Places:
+def _places(committed: _Committed, group: cluster.Group | None) -> cluster.Places:
     members = (group and group.members) or ()
     return tuple(sorted(committed.offsets.keys() | {place for member in members for place in member.assignment}))
 
 
-def _lag(places: Places, committed: _Committed, ends: Mapping[Place, int | Failure], group: Group | None) -> GroupLag:
+def _lag(
+    places: cluster.Places, committed: _Committed, ends: Mapping[Place, int | Failure], group: cluster.Group | None
+) -> cluster.GroupLag:
     is_share = group is not None and group.type == SHARE
     members: dict[Place, str] = {}
     for member in (group and group.members) or ():
@@ -662,16 +637,16 @@ def _lag(places: Places, committed: _Committed, ends: Mapping[Place, int | Failu
                 missing[why] = None
     offsets = {place: each.offset for place, each in committed.offsets.items()}
     rows = lags(places, offsets, known, members, committed.lags if is_share else None)
-    return GroupLag(rows, (*committed.problems, *missing))
+    return cluster.GroupLag(rows, (*committed.problems, *missing))
 
 
 def lags(
-    places: Places,
+    places: cluster.Places,
     committed: Mapping[Place, int],
     ends: Mapping[Place, int],
     members: Mapping[Place, str],
     told: Mapping[Place, int] | None = None,
-) -> tuple[PartitionLag, ...]:
+) -> tuple[cluster.PartitionLag, ...]:
     """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
 
     told: the lags of a share group, where it is not the distance to the end: records after its start offset may be
@@ -683,7 +658,7 @@ def lags(
         lag = max(0, end - at) if at >= 0 and end >= 0 else -1
         if told is not None:
             lag = told.get(place, -1)
-        rows.append(PartitionLag(*place, at, end, lag, members.get(place, "")))
+        rows.append(cluster.PartitionLag(*place, at, end, lag, members.get(place, "")))
     return tuple(rows)
 
 
@@ -710,7 +685,7 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
 
         for answer in await asyncio.gather(*map(read, parts(names, FETCHED_AT_ONCE if several else 1))):
             found |= answer
-    except AdminError as error:
+    except errors.AdminError as error:
         found |= {name: error.failure for name in names if name not in found}
     return found
 
@@ -734,11 +709,11 @@ async def _settled(
         return moving()
 
     await until_settled(again, bool, within=SETTLE_SECONDS)
-    missing = failure(ErrorCode.unknown_server_error, "the coordinator's answer leaves the group out")
+    missing = errors.failure(ErrorCode.unknown_server_error, "the coordinator's answer leaves the group out")
     return {name: why or positions for name in names for why, positions in (found.get(name, (missing, ())),)}
 
 
-_UNSETTLED = frozenset(error_name(code) for code in (*COORDINATOR_MOVES, ErrorCode.unstable_offset_commit))
+_UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, ErrorCode.unstable_offset_commit))
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
@@ -759,7 +734,7 @@ async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers
 
 
 def _refusal(code: int, message: str | None = None) -> Failure | None:
-    return failure(code, message) if code else None
+    return errors.failure(code, message) if code else None
 
 
 def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
@@ -768,7 +743,9 @@ def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
         _Position(
             topic.topic_id if hasattr(topic, "topic_id") else topic.name,
             each.partition_index,
-            CommittedOffset(each.committed_offset, getattr(each, "committed_leader_epoch", -1), each.metadata or "")
+            cluster.CommittedOffset(
+                each.committed_offset, getattr(each, "committed_leader_epoch", -1), each.metadata or ""
+            )
             if each.committed_offset >= 0
             else None,
             code=each.error_code,
@@ -793,7 +770,7 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
                 _Position(
                     topic.topic_name,
                     each.partition_index,
-                    CommittedOffset(each.start_offset, each.leader_epoch) if each.start_offset >= 0 else None,
+                    cluster.CommittedOffset(each.start_offset, each.leader_epoch) if each.start_offset >= 0 else None,
                     getattr(each, "lag", -1),
                     each.error_code,
                     each.error_message,
@@ -806,7 +783,7 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
     }
 
 
-async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, Topic]:
+async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, cluster.Topic]:
     """Return the topics that are named by id. A deleted one is missing."""
     positions = (each for each in answers.values() if not isinstance(each, Failure))
     return await topics_by_id(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
@@ -818,34 +795,38 @@ _AT_ONCE = 16
 """Groups whose offsets are read at the same time."""
 
 
-async def group_position(link: Link, name: str) -> GroupPosition:
+async def group_position(link: Link, name: str) -> cluster.GroupPosition:
     """Read one group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
     found, failures = await group_positions(link, [name])
     if name in failures:
-        raise BrokerError(failures[name])
+        raise errors.BrokerError(failures[name])
     return found[name]
 
 
-async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, GroupPosition], dict[str, Failure]]:
+async def group_positions(
+    link: Link, names: Iterable[str]
+) -> tuple[dict[str, cluster.GroupPosition], dict[str, Failure]]:
     """Return groups with their members and offsets, and why others could not be read. Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
     listing = await describe_at_coordinators(link, coordinators, {}, NO_TYPES)
     few = asyncio.Semaphore(_AT_ONCE)
-    found = {name: GroupPosition(None, {}) for name, why in failures.items() if why.name == ABSENT}
+    found = {name: cluster.GroupPosition(None, {}) for name, why in failures.items() if why.name == ABSENT}
     failures = {name: why for name, why in failures.items() if name not in found}
 
-    async def dead(name: str) -> GroupPosition:
+    async def dead(name: str) -> cluster.GroupPosition:
         """Return a group that its coordinator does not know is there all the same where it has offsets."""
         try:
             async with few:
                 committed, problems = await committed_offsets(link, name, coordinators[name])
-        except BrokerError as error:
+        except errors.BrokerError as error:
             log.info("offsets of group %s, which there is not: %s", name, error.failure)
-            return GroupPosition(None, {})
+            return cluster.GroupPosition(None, {})
         if not committed:
-            return GroupPosition(None, {})
-        return GroupPosition(dead_group(name, coordinators[name]), dict(sorted(committed.items())), tuple(problems))
+            return cluster.GroupPosition(None, {})
+        return cluster.GroupPosition(
+            dead_group(name, coordinators[name]), dict(sorted(committed.items())), tuple(problems)
+        )
 
     async def read(name: str) -> None:
         group = listing.groups.get(name)
@@ -860,10 +841,10 @@ async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, G
         try:
             async with few:
                 committed, problems = await offsets(link, name, coordinators[name])
-        except BrokerError as error:
+        except errors.BrokerError as error:
             failures[name] = error.failure
         else:
-            found[name] = GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
+            found[name] = cluster.GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
 
     await asyncio.gather(*map(read, coordinators))
     return found, failures
@@ -884,11 +865,17 @@ _JOINED = frozenset(
 """What coordinators answer to a change of a group that has members."""
 
 
-G = TypeVar("G", bound=CommitOffsets | DeleteOffsets | AlterShareGroupOffsets | DeleteShareGroupOffsets)
-D = TypeVar("D", bound=DeleteOffsets | DeleteShareGroupOffsets)
+G = TypeVar(
+    "G",
+    bound=changes.CommitOffsets
+    | changes.DeleteOffsets
+    | changes.AlterShareGroupOffsets
+    | changes.DeleteShareGroupOffsets,
+)
+D = TypeVar("D", bound=changes.DeleteOffsets | changes.DeleteShareGroupOffsets)
 
 
-class _OfGroup(Sender[G, GroupOffsetTarget]):
+class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
     """Sent to the group's coordinator. One that refuses all of it because the group has moved has applied nothing, so
     that it is sent to the next coordinator."""
 
@@ -897,13 +884,13 @@ class _OfGroup(Sender[G, GroupOffsetTarget]):
     async def require(self) -> None:
         """Raise nothing: `send` looks at what the coordinator can do."""
 
-    async def offsets(self) -> dict[TopicPartition, CommittedOffset]:
+    async def offsets(self) -> dict[TopicPartition, cluster.CommittedOffset]:
         """Return what the group holds now. Raises BrokerError if some of it can't be read: what is missing may be
         there."""
         read = share_group_offsets if self.is_share else committed_offsets
         return await _offsets_of(self.link, self.request.group, read)
 
-    async def send(self, targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+    async def send(self, targets: Sequence[changes.GroupOffsetTarget]) -> Mapping[changes.GroupOffsetTarget, Answer]:
         group = self.request.group
         response = await _at_coordinator(
             self.link, self.api, group, lambda kio: self.build(kio, targets), self.codes, since=self.needs
@@ -918,11 +905,15 @@ class _OfGroup(Sender[G, GroupOffsetTarget]):
         """Return what a part of a response says."""
         return _explained(self.request.group, each.error_code, getattr(each, "error_message", None))
 
-    def answers(self, response: Any, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Answer]:
+    def answers(
+        self, response: Any, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, Answer]:
         if getattr(response, "error_code", 0):
             return dict.fromkeys(targets, self.explained(response))
         return {
-            GroupOffsetTarget(self.request.group, self.topic_of(topic), each.partition_index): self.explained(each)
+            changes.GroupOffsetTarget(self.request.group, self.topic_of(topic), each.partition_index): self.explained(
+                each
+            )
             for topic in (response.topics if hasattr(response, "topics") else response.responses)
             for each in topic.partitions
         }
@@ -933,14 +924,16 @@ class _OfGroup(Sender[G, GroupOffsetTarget]):
         return name
 
 
-class _Commit(_OfGroup[CommitOffsets]):
+class _Commit(_OfGroup[changes.CommitOffsets]):
     """The brokers refuse it while the group has members: it is sent without a member id and generation."""
 
     api = "offset_commit"
     of = "offsets"
     _ids: dict[str, UUID | None]
 
-    async def prepare(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Outcome]:
+    async def prepare(
+        self, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, changes.Outcome]:
         self._ids = await _topic_ids(self.link, self.request)
         return {
             each: refused(each, "UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {each.topic}", "Check the name.")
@@ -948,7 +941,7 @@ class _Commit(_OfGroup[CommitOffsets]):
             if each.topic not in self._ids
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
         return _offset_commit(kio, self.request, self._ids, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
@@ -958,18 +951,23 @@ class _Commit(_OfGroup[CommitOffsets]):
         names = {each: name for name, each in self._ids.items()}
         return names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else super().topic_of(topic)
 
-    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+    async def describe_again(
+        self, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, changes.Status]:
         known = await self.offsets()
         return {target: applied_if(offset_at(known, target, self.request.offsets[target])) for target in targets}
 
 
 def _offset_commit(
-    kio: ModuleType, request: CommitOffsets, ids: Mapping[str, UUID | None], targets: Sequence[GroupOffsetTarget]
+    kio: ModuleType,
+    request: changes.CommitOffsets,
+    ids: Mapping[str, UUID | None],
+    targets: Sequence[changes.GroupOffsetTarget],
 ) -> Any:
     """Return the OffsetCommit of some targets, in the version of `kio`. ids: topic -> its id."""
     from console.wire.schemas import for_version
 
-    def partition(target: GroupOffsetTarget) -> Any:
+    def partition(target: changes.GroupOffsetTarget) -> Any:
         offset = request.offsets[target]
         return for_version(
             kio.OffsetCommitRequestPartition,
@@ -999,16 +997,18 @@ def _offset_commit(
 class _Forgetting(_OfGroup[D]):
     of = "targets"
 
-    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+    async def describe_again(
+        self, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, changes.Status]:
         known = await self.offsets()
         return {target: applied_if((target.topic, target.number) not in known) for target in targets}
 
 
-class _Deletion(_Forgetting[DeleteOffsets]):
+class _Deletion(_Forgetting[changes.DeleteOffsets]):
     api = "offset_delete"
     needs = "2.4"
 
-    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
         return kio.OffsetDeleteRequest(
             group_id=self.request.group,
             topics=tuple(
@@ -1021,7 +1021,7 @@ class _Deletion(_Forgetting[DeleteOffsets]):
         )
 
 
-class _ShareReset(_OfGroup[AlterShareGroupOffsets]):
+class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
     """Brokers begin its records in flight again at the offset, with their delivery counts."""
 
     api = "alter_share_group_offsets"
@@ -1029,7 +1029,7 @@ class _ShareReset(_OfGroup[AlterShareGroupOffsets]):
     needs = SHARE_OFFSETS_SINCE
     is_share = True
 
-    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
         offsets = self.request.offsets
         return kio.AlterShareGroupOffsetsRequest(
             group_id=self.request.group,
@@ -1047,20 +1047,24 @@ class _ShareReset(_OfGroup[AlterShareGroupOffsets]):
             ),
         )
 
-    async def describe_again(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Status]:
+    async def describe_again(
+        self, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, changes.Status]:
         known = await self.offsets()
-        wanted = {target: CommittedOffset(self.request.offsets[target]) for target in targets}
+        wanted = {target: cluster.CommittedOffset(self.request.offsets[target]) for target in targets}
         return {target: applied_if(offset_at(known, target, wanted[target])) for target in targets}
 
 
-class _ShareDeletion(_Forgetting[DeleteShareGroupOffsets]):
+class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
     """A topic of which the group has an offset that is not named is refused: brokers delete those of whole topics."""
 
     api = "delete_share_group_offsets"
     needs = SHARE_OFFSETS_SINCE
     is_share = True
 
-    async def prepare(self, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Outcome]:
+    async def prepare(
+        self, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, changes.Outcome]:
         named = {(target.topic, target.number) for target in targets}
         in_part = {topic for topic, number in await self.offsets() if (topic, number) not in named}
         message = "brokers delete a share group's offsets of a whole topic, and this names a part of it"
@@ -1071,42 +1075,47 @@ class _ShareDeletion(_Forgetting[DeleteShareGroupOffsets]):
             if target.topic in in_part
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[GroupOffsetTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
         topics = dict.fromkeys(target.topic for target in targets)
         return kio.DeleteShareGroupOffsetsRequest(
             group_id=self.request.group,
             topics=tuple(kio.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics),
         )
 
-    def answers(self, response: Any, targets: Sequence[GroupOffsetTarget]) -> dict[GroupOffsetTarget, Answer]:
+    def answers(
+        self, response: Any, targets: Sequence[changes.GroupOffsetTarget]
+    ) -> dict[changes.GroupOffsetTarget, Answer]:
         if response.error_code:
             return dict.fromkeys(targets, self.explained(response))
         of_topic = {each.topic_name: self.explained(each) for each in response.responses}
         return {target: of_topic[target.topic] for target in targets if target.topic in of_topic}
 
 
-class _GroupDeletion(Sender[DeleteGroups, GroupTarget]):
+class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
     """Of groups of all kinds. One request to each coordinator; if groups of one move meanwhile, all of them are sent to
     where the first one is."""
 
     api = "delete_groups"
     _coordinators: Mapping[str, int]
 
-    def targets(self) -> Iterable[GroupTarget]:
-        return map(GroupTarget, self.request.names)
+    def targets(self) -> Iterable[changes.GroupTarget]:
+        return map(changes.GroupTarget, self.request.names)
 
-    async def prepare(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
+    async def prepare(self, targets: Sequence[changes.GroupTarget]) -> dict[changes.GroupTarget, changes.Outcome]:
         self._coordinators, failures = await find_coordinators(self.link, [target.name for target in targets])
-        return {GroupTarget(name): Outcome(GroupTarget(name), Status.FAILED, why) for name, why in failures.items()}
+        return {
+            changes.GroupTarget(name): changes.Outcome(changes.GroupTarget(name), changes.Status.FAILED, why)
+            for name, why in failures.items()
+        }
 
-    async def deliver(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
-        by_broker: dict[int, list[GroupTarget]] = {}
+    async def deliver(self, targets: Sequence[changes.GroupTarget]) -> dict[changes.GroupTarget, changes.Outcome]:
+        by_broker: dict[int, list[changes.GroupTarget]] = {}
         for target in targets:
             by_broker.setdefault(self._coordinators[target.name], []).append(target)
         parts = await asyncio.gather(*map(super().deliver, by_broker.values()))
         return {target: outcome for part in parts for target, outcome in part.items()}
 
-    async def send(self, targets: Sequence[GroupTarget]) -> Mapping[GroupTarget, Answer]:
+    async def send(self, targets: Sequence[changes.GroupTarget]) -> Mapping[changes.GroupTarget, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.DeleteGroupsRequest(groups_names=tuple(target.name for target in targets))
 
@@ -1116,26 +1125,30 @@ class _GroupDeletion(Sender[DeleteGroups, GroupTarget]):
         response = await _at_coordinator(self.link, self.api, targets[0].name, build, codes, since="1.1")
         return {
             # The message is new in v3: why a broker could not do what the code alone does not say.
-            GroupTarget(each.group_id): _explained(each.group_id, each.error_code, getattr(each, "error_message", None))
+            changes.GroupTarget(each.group_id): _explained(
+                each.group_id, each.error_code, getattr(each, "error_message", None)
+            )
             for each in response.results
         }
 
-    async def describe_again(self, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.GroupTarget]) -> dict[changes.GroupTarget, changes.Status]:
         positions, _ = await group_positions(self.link, [target.name for target in targets])
         return {each: applied_if(positions[each.name].group is None) for each in targets if each.name in positions}
 
 
 SENDERS: Senders = {
-    CommitOffsets: _Commit,
-    DeleteOffsets: _Deletion,
-    AlterShareGroupOffsets: _ShareReset,
-    DeleteShareGroupOffsets: _ShareDeletion,
-    DeleteGroups: _GroupDeletion,
+    changes.CommitOffsets: _Commit,
+    changes.DeleteOffsets: _Deletion,
+    changes.AlterShareGroupOffsets: _ShareReset,
+    changes.DeleteShareGroupOffsets: _ShareDeletion,
+    changes.DeleteGroups: _GroupDeletion,
 }
 
 
 def offset_at(
-    known: Mapping[TopicPartition, CommittedOffset], target: GroupOffsetTarget, wanted: CommittedOffset
+    known: Mapping[TopicPartition, cluster.CommittedOffset],
+    target: changes.GroupOffsetTarget,
+    wanted: cluster.CommittedOffset,
 ) -> bool:
     """Return whether a group has this offset with this text; an epoch that was not committed may have been added."""
     there = known.get((target.topic, target.number))
@@ -1146,12 +1159,12 @@ def _explained(group: str, code: int, message: str | None = None) -> Answer:
     """Return a coordinator's answer; where it refuses a group with members, and says no more than a code, with
     words."""
     if code in _JOINED:
-        return ErrorCode.non_empty_group, f"group {group} has members now ({error_name(code)}): one has joined"
+        return ErrorCode.non_empty_group, f"group {group} has members now ({errors.error_name(code)}): one has joined"
     return code, message
 
 
-def _targets_by_topic(targets: Iterable[GroupOffsetTarget]) -> dict[str, list[GroupOffsetTarget]]:
-    found: dict[str, list[GroupOffsetTarget]] = {}
+def _targets_by_topic(targets: Iterable[changes.GroupOffsetTarget]) -> dict[str, list[changes.GroupOffsetTarget]]:
+    found: dict[str, list[changes.GroupOffsetTarget]] = {}
     for target in targets:
         found.setdefault(target.topic, []).append(target)
     return found
@@ -1170,12 +1183,12 @@ async def _at_coordinator(
     has applied nothing, so that it is sent to the next coordinator."""
 
     if link.settings.read_only:
-        raise ReadOnly(api)
+        raise errors.ReadOnly(api)
 
     async def once() -> Any:
         coordinators, failures = await find_coordinators(link, [group], is_change=True)
         if group not in coordinators:
-            raise BrokerError(failures[group])
+            raise errors.BrokerError(failures[group])
         to = broker(coordinators[group])
         await link.require(api, 0, since, to)
         return await link.call(api, build, to=to, change=True)
@@ -1190,21 +1203,21 @@ async def _at_coordinator(
 async def _offsets_of(
     link: Link,
     group: str,
-    read: Callable[[Link, str, int], Awaitable[tuple[dict[TopicPartition, CommittedOffset], list[Failure]]]],
-) -> dict[TopicPartition, CommittedOffset]:
+    read: Callable[[Link, str, int], Awaitable[tuple[dict[TopicPartition, cluster.CommittedOffset], list[Failure]]]],
+) -> dict[TopicPartition, cluster.CommittedOffset]:
     """Return what a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
     coordinators, failures = await find_coordinators(link, [group])
     if group not in coordinators:
         if failures[group].name == ABSENT:
             return {}
-        raise BrokerError(failures[group])
+        raise errors.BrokerError(failures[group])
     found, problems = await read(link, group, coordinators[group])
     if problems:
-        raise BrokerError(problems[0])
+        raise errors.BrokerError(problems[0])
     return found
 
 
-async def _topic_ids(link: Link, request: CommitOffsets) -> dict[str, UUID | None]:
+async def _topic_ids(link: Link, request: changes.CommitOffsets) -> dict[str, UUID | None]:
     """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
     Topics that do not exist are missing."""
     known: dict[str, UUID | None] = {name: uuid_of(text) for name, text in request.topic_ids.items()}
@@ -1217,7 +1230,7 @@ async def _topic_ids(link: Link, request: CommitOffsets) -> dict[str, UUID | Non
 
 # How far groups have read topics.
 
-_Read = tuple[Mapping[TopicPartition, CommittedOffset], list[Failure]]
+_Read = tuple[Mapping[TopicPartition, cluster.CommittedOffset], list[Failure]]
 
 
 async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
@@ -1227,19 +1240,19 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
     """
     try:
         listing = await list_groups(link)
-    except BrokerError as error:
+    except errors.BrokerError as error:
         return {topic: TopicReaders({}, 0, 0, str(error.failure)) for topic in topics}
     groups = [listing.groups[name] for name in sorted(listing.groups)]
     asked = groups[:most]
     coordinators, lost = await find_coordinators(link, [group.name for group in asked])
     few = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(group: Group) -> _Read:
+    async def read(group: cluster.Group) -> _Read:
         offsets_of = share_group_offsets if group.type == SHARE else committed_offsets
         async with few:
             try:
                 return await offsets_of(link, group.name, coordinators[group.name])
-            except AdminError as error:
+            except errors.AdminError as error:
                 return {}, [error.failure]
 
     found = [group for group in asked if group.name in coordinators]
@@ -1263,7 +1276,7 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
     }
 
 
-def _members_of(groups: Iterable[Group], topics: Collection[str]) -> dict[str, dict[str, int]]:
+def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dict[str, dict[str, int]]:
     """Return topic -> group -> how many of its members the topic is assigned to."""
     found: dict[str, dict[str, int]] = {topic: {} for topic in topics}
     for group in groups:
@@ -1287,7 +1300,7 @@ async def find_coordinators(
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):
-        absent = failure(of.absent, f"this cluster has no {of.topic} yet, or it is hidden and none is listed")
+        absent = errors.failure(of.absent, f"this cluster has no {of.topic} yet, or it is hidden and none is listed")
         denied = await of.denied(link, wanted) if of.denied is not None else {}
         return {}, {**dict.fromkeys(wanted, absent), **denied}
     found: dict[str, int | Failure] = {}
@@ -1299,7 +1312,7 @@ async def find_coordinators(
             lambda answer: any(code in COORDINATOR_MOVES for _, code, _ in answer.values()),
             within=SETTLE_SECONDS,
         )
-        return {name: failure(code, message) if code else node for name, (node, code, message) in answer.items()}
+        return {name: errors.failure(code, message) if code else node for name, (node, code, message) in answer.items()}
 
     for some in parts(wanted, FOUND_AT_ONCE):
         found |= await halving.read(some, ask)
@@ -1314,7 +1327,7 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 
     try:
         listing = await describe_topics(link, [of.topic])
-    except BrokerError as error:
+    except errors.BrokerError as error:
         if error.failure.name == NOT_RECORDED:  # nothing is made in a record
             return True
         raise

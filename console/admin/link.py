@@ -16,37 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from console.admin import errors, link_errors
 from console.admin.connections import CONCURRENCY, Connections, first_to_open
-from console.admin.errors import (
-    AdminError,
-    AuthenticationFailed,
-    BadAnswer,
-    Disconnected,
-    NotSendable,
-    OutcomeUnknown,
-    ReadOnly,
-    RequestTimedOut,
-    UnknownBroker,
-    Unreachable,
-    Unsupported,
-    WrongCluster,
-    WrongNode,
-    names_no_broker,
-)
-from console.admin.link_errors import (
-    TurnedAway,
-    flood,
-    lost,
-    no_answer,
-    no_check,
-    no_such_broker,
-    not_at_its_address,
-    not_told,
-    of_another_cluster,
-    timed_out,
-    turned_away,
-    wrong_broker,
-)
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
 from console.model.failure import Failure
@@ -160,7 +131,7 @@ class Sender:
         began = time.monotonic()
         try:
             answer = await self._send(request, connection, encoded)
-        except AdminError as error:
+        except errors.AdminError as error:
             self._tap.missed(sent, error, time.monotonic() - began)
             raise
         self._tap.answered(sent, answer.body, time.monotonic() - began)
@@ -178,17 +149,17 @@ class Sender:
             for connections in self._pools:
                 connections.retire(connection)
             waits = not self._settings.controllers and api in FORWARDED and forwards_to_controller(connection.versions)
-            problem = timed_out(api, connection, change, asked=self._settings.asked, is_forwarded=waits)
-            raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
+            problem = link_errors.timed_out(api, connection, change, asked=self._settings.asked, is_forwarded=waits)
+            raise (errors.OutcomeUnknown(problem) if change else errors.RequestTimedOut(problem)) from error
         except Exception as error:
-            too_long = flood(api, connection, error, asked=self._settings.asked)
+            too_long = link_errors.flood(api, connection, error, asked=self._settings.asked)
             if change and encoded.sent:
-                raise OutcomeUnknown(lost(api, connection, change)) from error
+                raise errors.OutcomeUnknown(link_errors.lost(api, connection, change)) from error
             if too_long is not None:
-                raise BadAnswer(too_long) from error
+                raise errors.BadAnswer(too_long) from error
             if not self.was_answered and self._settings.sasl is None:
-                raise TurnedAway(turned_away(connection)) from error
-            raise Disconnected(lost(api, connection, change)) from error
+                raise link_errors.TurnedAway(link_errors.turned_away(connection)) from error
+            raise errors.Disconnected(link_errors.lost(api, connection, change)) from error
         self.was_answered = True
         self._throttled += answer.is_throttled
         return answer
@@ -202,17 +173,17 @@ class Sender:
         """Return the decoded response to one request, without a limit of time. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
-            raise Unsupported(api, "", connection.versions)
+            raise errors.Unsupported(api, "", connection.versions)
         request = connection.prepare(api, version, build)
         if request.may_change():
-            raise NotSendable(no_check(request))
+            raise errors.NotSendable(link_errors.no_check(request))
         began = time.monotonic()
         try:
             answer = await connection.send(request)
         except TimeoutError:
             raise
         except Exception as error:
-            raise Disconnected(lost(api, connection, change=False)) from error
+            raise errors.Disconnected(link_errors.lost(api, connection, change=False)) from error
         if self._tap is not None:
             from console.flight.tap import Sent
 
@@ -220,7 +191,7 @@ class Sender:
             self._tap.answered(sent, answer.body, time.monotonic() - began)
         return await aside(len(answer.body), partial(decode, answer))
 
-    def not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
+    def not_connected(self, address: Address, error: errors.AdminError, took: float) -> errors.AdminError:
         """Note in the flight record that nothing connected. Return the error.
 
         Args:
@@ -283,7 +254,7 @@ class Routes:
     async def _read_nodes(self) -> Nodes:
         response = await self._read()
         if not response.brokers:
-            raise names_no_broker(names_nodes(self._settings).api, asked=self._settings.asked)
+            raise errors.names_no_broker(names_nodes(self._settings).api, asked=self._settings.asked)
         if self._settings.controllers:
             found = {each.broker_id: (each.host, each.port) for each in response.brokers}
         else:
@@ -333,20 +304,20 @@ class Routes:
         if address is None:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
-                raise no_such_broker(broker_id, nodes.brokers, controllers=self._settings.controllers)
+                raise link_errors.no_such_broker(broker_id, nodes.brokers, controllers=self._settings.controllers)
         cluster_id = self.cluster_id or self.known.cluster_id
         meant = Node(cluster_id, broker_id) if cluster_id else None
         try:
             try:
                 return await connections.to(address, meant)
-            except WrongNode as error:
+            except errors.WrongNode as error:
                 address = await self._moved_to(broker_id, address, error)
             return await connections.to(address)
-        except Unreachable as error:
+        except errors.Unreachable as error:
             at_controllers = self._settings.controllers
-            raise not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
+            raise link_errors.not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
 
-    async def _moved_to(self, broker_id: int, address: Address, refusal: WrongNode) -> Address:
+    async def _moved_to(self, broker_id: int, address: Address, refusal: errors.WrongNode) -> Address:
         """Return where to find a node that does not answer at its address: where it is now, or there all the same, if
         what refused to be it answers for it. Raises the AdminError that says who is there instead."""
         now = (await self.refresh()).brokers.get(broker_id)
@@ -356,18 +327,20 @@ class Routes:
             async with asyncio.timeout(self._settings.request_timeout), self.apart(address) as ask:
                 there = getattr(await ask(*names_nodes(self._settings)), "cluster_id", None)
                 if not same_cluster(there, self.cluster_id or self.known.cluster_id):
-                    raise WrongCluster(of_another_cluster(address, there, self.cluster_id)) from refusal
+                    raise errors.WrongCluster(
+                        link_errors.of_another_cluster(address, there, self.cluster_id)
+                    ) from refusal
                 (described,) = (await ask("describe_configs", partial(id_of_broker, broker_id=broker_id))).results
-        except WrongCluster:
+        except errors.WrongCluster:
             raise
-        except (AdminError, TimeoutError, ValueError):
+        except (errors.AdminError, TimeoutError, ValueError):
             raise refusal from None
         if not described.error_code:
             for connections in (self.connections, self.forwarding):
                 connections.mean_no_node()
             return address
-        another = wrong_broker(broker_id, described.error_message, asked=self._settings.asked)
-        raise refusal if another is None else WrongNode(another)
+        another = link_errors.wrong_broker(broker_id, described.error_message, asked=self._settings.asked)
+        raise refusal if another is None else errors.WrongNode(another)
 
     @asynccontextmanager
     async def apart(self, address: Address) -> AsyncIterator[Ask]:
@@ -487,7 +460,7 @@ class Link:
         while True:
             try:
                 return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
-            except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
+            except (errors.Unreachable, errors.Disconnected, errors.RequestTimedOut, errors.UnknownBroker):
                 wait = next(waits)
                 if loop.time() + wait > deadline:
                     raise
@@ -519,7 +492,7 @@ class Link:
             async with asyncio.timeout(within), self.routes.apart(address) as ask:
                 return await ask(api, build)
         except TimeoutError:
-            problem = no_answer([address], within, asked=self.settings.asked)
+            problem = link_errors.no_answer([address], within, asked=self.settings.asked)
             raise self.sender.not_connected(address, problem, within) from None
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
@@ -539,14 +512,14 @@ class Link:
         connection = await self._reached(api, to)
         version = connection.version(api)
         if version is None or version < min_version:
-            raise Unsupported(api, needs, connection.versions, controllers=self.settings.controllers)
+            raise errors.Unsupported(api, needs, connection.versions, controllers=self.settings.controllers)
         return version
 
     async def nodes(self) -> Nodes:
         """Return the known brokers; reads them the first time."""
         return await self.routes.nodes()
 
-    async def silence(self, within: float) -> dict[int, AdminError]:
+    async def silence(self, within: float) -> dict[int, errors.AdminError]:
         """Return the errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
         another has; empty if all do.
 
@@ -560,15 +533,15 @@ class Link:
         except TimeoutError:
             if reached := self.routes.connections.reached():
                 self.reconnect()  # what was asked there may never be answered
-                raise not_told(reached, within, names_nodes(self.settings).api) from None
-            raise no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
+                raise link_errors.not_told(reached, within, names_nodes(self.settings).api) from None
+            raise link_errors.no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
         silent = await silent_nodes(
             nodes, self.routes.connections.try_anew, self.sender.not_connected, within, asked=self.settings.asked
         )
         self.routes.retire(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
             # An error that says more than a time-out comes first.
-            raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
+            raise min(silent.values(), key=lambda why: isinstance(why, errors.RequestTimedOut))
         return silent
 
     def now_ms(self) -> int:
@@ -593,23 +566,23 @@ class Link:
     async def _send(self, request: _Request) -> RawResponse:
         """Retry until there is an answer, a permanent error, or no time left."""
         if request.change and self.settings.read_only:
-            raise ReadOnly(request.api)
+            raise errors.ReadOnly(request.api)
         loop = asyncio.get_running_loop()
         waits = delays()
         refusals = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await self._attempt(request)
-            except (Unreachable, Disconnected) as error:
-                refusals += isinstance(error, TurnedAway)
+            except (errors.Unreachable, errors.Disconnected) as error:
+                refusals += isinstance(error, link_errors.TurnedAway)
                 if refusals > 1:
-                    raise AuthenticationFailed(error.failure) from error
+                    raise errors.AuthenticationFailed(error.failure) from error
                 wait = next(waits)
-                is_hopeless = isinstance(error, Unreachable) and not self.sender.was_answered
+                is_hopeless = isinstance(error, errors.Unreachable) and not self.sender.was_answered
                 if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > request.deadline:
                     raise
                 await asyncio.sleep(wait)
-                if request.to.where is not Destination.ANY and isinstance(error, Unreachable):
+                if request.to.where is not Destination.ANY and isinstance(error, errors.Unreachable):
                     await self.refresh()
         raise AssertionError("every attempt returns or raises")
 
@@ -639,7 +612,7 @@ class Link:
                 f"which {CONCURRENCY} are asked at once, and those before it took all the time",
                 f"Check that the cluster has so many {asked}s, and whether they answer.",
             )
-            raise RequestTimedOut(problem) from error
+            raise errors.RequestTimedOut(problem) from error
 
     async def _exchange(self, request: _Request) -> RawResponse:
         from console.wire.frames import Unencodable
@@ -657,19 +630,23 @@ class Link:
                 "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
             )
             address = self.routes.known.brokers.get(to.broker_id, self.settings.bootstrap[0])
-            raise self.sender.not_connected(address, RequestTimedOut(problem), time.monotonic() - began) from error
+            raise self.sender.not_connected(
+                address, errors.RequestTimedOut(problem), time.monotonic() - began
+            ) from error
         version = connection.version(api)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
             needs, newer = FIRST_RELEASE.get(api, ""), connection.newer(api)
-            raise Unsupported(api, needs, connection.versions, newer, controllers=self.settings.controllers)
+            raise errors.Unsupported(api, needs, connection.versions, newer, controllers=self.settings.controllers)
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
-            raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+            raise errors.NotSendable(
+                Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")
+            ) from error
         if not request.change and encoded.may_change():
-            raise ReadOnly(api) if self.settings.read_only else NotSendable(no_check(encoded))
+            raise errors.ReadOnly(api) if self.settings.read_only else errors.NotSendable(link_errors.no_check(encoded))
         if request.change and self.routes.cluster_id and connection.version(names_nodes(self.settings).api) is not None:
             await self._refuse_another_cluster(connection, request)
         return await self.sender.send(request, connection, encoded)
@@ -682,12 +659,12 @@ class Link:
                 answer = await self.sender.ask(connection, api, build)
         except TimeoutError as error:
             self.routes.connections.retire(connection)
-            problem = timed_out(api, connection, change=False, asked=self.settings.asked)
-            raise RequestTimedOut(problem) from error
+            problem = link_errors.timed_out(api, connection, change=False, asked=self.settings.asked)
+            raise errors.RequestTimedOut(problem) from error
         found = getattr(answer, "cluster_id", None)
         if not same_cluster(found, self.routes.cluster_id):
             address = (connection.host, connection.port)
-            raise WrongCluster(of_another_cluster(address, found, self.routes.cluster_id))
+            raise errors.WrongCluster(link_errors.of_another_cluster(address, found, self.routes.cluster_id))
 
 
 def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
@@ -699,7 +676,7 @@ def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
 
 def _is_of_the_way(error: BaseException) -> bool:
     """Return whether a request failed on the way, and not at the controller."""
-    return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
+    return isinstance(error, errors.Unreachable | errors.Disconnected | errors.RequestTimedOut)
 
 
 CONTROLLERS = 2
@@ -765,7 +742,7 @@ def decode(raw: RawResponse) -> Any:
         return decode_body(response_type(raw.api, raw.version), raw.body)
     except MalformedFrame as error:
         problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
-        raise BadAnswer(problem) from error
+        raise errors.BadAnswer(problem) from error
 
 
 # Which of several brokers do not answer: all are asked at once, and one that answers shortens the time of the rest.
@@ -778,11 +755,11 @@ over a slow line are slow for all."""
 async def silent_nodes(
     nodes: Mapping[int, Address],
     ask: Callable[[Address], Awaitable[None]],
-    failed: Callable[[Address, AdminError, float], AdminError],
+    failed: Callable[[Address, errors.AdminError, float], errors.AdminError],
     within: float,
     *,
     asked: str,
-) -> dict[int, AdminError]:
+) -> dict[int, errors.AdminError]:
     """Return the errors of those that do not answer within so many seconds, or far sooner where another has.
 
     ask: asks one, and raises AdminError. failed: gets what was not answered in time, and gives the error of it.
@@ -792,14 +769,14 @@ async def silent_nodes(
     began, limit = loop.time(), within
     limits: dict[int, asyncio.Timeout] = {}  # by id: two of them may advertise one address
 
-    async def reason(id_: int, address: Address) -> AdminError | None:
+    async def reason(id_: int, address: Address) -> errors.AdminError | None:
         nonlocal limit
         try:
             async with asyncio.timeout_at(began + limit) as limits[id_]:
                 await ask(address)
         except TimeoutError:
-            return failed(address, no_answer([address], limit, asked=asked), limit)
-        except AdminError as error:
+            return failed(address, link_errors.no_answer([address], limit, asked=asked), limit)
+        except errors.AdminError as error:
             return error
         finally:
             del limits[id_]

@@ -18,18 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
+from console.admin import jwt
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.jwt import (
-    UNSECURED_LIFE,
-    Token,
-    checked,
-    is_expired,
-    life_of,
-    no_token,
-    shown_token,
-    token_in_file,
-    unsecured_token,
-)
 from console.admin.settings import SaslSettings, TlsSettings
 from console.admin.tls import client_context
 from console.model.failure import Failure
@@ -64,7 +54,7 @@ class TokenProvider:
 
     def __init__(
         self,
-        fetch: Callable[[], Token],
+        fetch: Callable[[], jwt.Token],
         extensions: Mapping[str, str],
         limit: float = ENDPOINT_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
@@ -98,7 +88,7 @@ class TokenProvider:
                     self._good_until = asked + life - max(KEPT_SHARE * life, KEPT_SECONDS)
             return self._token
 
-    async def _fetched(self) -> Token:
+    async def _fetched(self) -> jwt.Token:
         try:
             async with asyncio.timeout(self._limit):
                 return await asyncio.to_thread(self._fetch)
@@ -109,11 +99,11 @@ class TokenProvider:
 
     def shown(self) -> str:
         """Return what the last token says of itself, without the token."""
-        return shown_token(self._token)
+        return jwt.shown_token(self._token)
 
     def is_over(self) -> bool:
         """Return whether the last token is expired by this host's clock."""
-        return is_expired(self._token)
+        return jwt.is_expired(self._token)
 
     def extensions(self) -> dict[str, str]:
         """Return SASL extensions (KIP-342), sent with the token."""
@@ -133,8 +123,10 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
     if url is None:
         given = sasl.password
         if given is not None:
-            return TokenProvider(lambda: Token(checked(given.reveal(), "the token"), None), extensions)
-        return TokenProvider(lambda: Token(unsecured_token(sasl.username or ""), UNSECURED_LIFE), extensions)
+            return TokenProvider(lambda: jwt.Token(jwt.checked(given.reveal(), "the token"), None), extensions)
+        return TokenProvider(
+            lambda: jwt.Token(jwt.unsecured_token(sasl.username or ""), jwt.UNSECURED_LIFE), extensions
+        )
     if urlsplit(url).scheme == "file":
         path = Path(unquote(urlsplit(url).path))
         return TokenProvider(lambda: _from_file(path), extensions)
@@ -142,7 +134,7 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
     return TokenProvider(lambda: request_token(sasl, url, limit), extensions, limit)
 
 
-def token_of_command(command: str, folder: Path, limit: float) -> Token:
+def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
     """Return the token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell, in
     the folder of the file that names it. Blocks.
 
@@ -155,21 +147,21 @@ def token_of_command(command: str, folder: Path, limit: float) -> Token:
     except ProgramFailed as error:
         if error.hangs:
             raise Unreachable(Failure("UNREACHABLE", f"no token: {error}", remedy)) from None
-        raise no_token(f"the token's command {error}", remedy) from None
+        raise jwt.no_token(f"the token's command {error}", remedy) from None
     if output.lstrip().startswith(b"{"):
         # Scripts that were written for kafkactl call it token.
         return token_in(output, f"the token's command {name}", remedy, (*NAMES, "token"))
-    text = checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
-    return Token(text, life_of(text))
+    text = jwt.checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
+    return jwt.Token(text, jwt.life_of(text))
 
 
-def _from_file(path: Path) -> Token:
+def _from_file(path: Path) -> jwt.Token:
     try:
-        text = token_in_file(path)
+        text = jwt.token_in_file(path)
     except (OSError, ValueError) as error:
         what = f"the token in {path} can't be read: {why_unread(error)}"
-        raise no_token(what, "Check sasl.oauthbearer.token.endpoint.url.") from None
-    return Token(checked(text, f"the token in {path}"), None)
+        raise jwt.no_token(what, "Check sasl.oauthbearer.token.endpoint.url.") from None
+    return jwt.Token(jwt.checked(text, f"the token in {path}"), None)
 
 
 # Requests at a token endpoint.
@@ -182,7 +174,7 @@ CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
-def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> Token:
+def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> jwt.Token:
     """Request a token from the endpoint, for a client or for an assertion. Blocks.
 
     Raises AdminError, without the secret in it.
@@ -211,7 +203,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     except (OSError, HTTPException) as error:
         raise _unreachable(shown, error) from None
     except ValueError:
-        raise no_token(f"{shown} is not a URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
+        raise jwt.no_token(f"{shown} is not a URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
     return token_in(body, f"the token endpoint {shown}")
 
 
@@ -263,7 +255,7 @@ NAMES = ("access_token", "id_token")
 
 def token_in(
     body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
-) -> Token:
+) -> jwt.Token:
     """Return the token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered.
     names: where the token may stand."""
     try:
@@ -272,10 +264,10 @@ def token_in(
         answer = None
     text = next((found for name in names if (found := answer.get(name))), None) if isinstance(answer, dict) else None
     if not isinstance(text, str):
-        raise no_token(f"{source} answered without an access_token", remedy)
+        raise jwt.no_token(f"{source} answered without an access_token", remedy)
     # A JWT may end before the endpoint says so: its own time is in whole seconds.
-    lives = [life for life in (_seconds(answer.get("expires_in")), life_of(text)) if life is not None]
-    return Token(checked(text, "the token"), min(lives, default=None))
+    lives = [life for life in (_seconds(answer.get("expires_in")), jwt.life_of(text)) if life is not None]
+    return jwt.Token(jwt.checked(text, "the token"), min(lives, default=None))
 
 
 def _seconds(life: object) -> float | None:
@@ -300,7 +292,7 @@ def refuse_clear_text(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url)):
         return
-    raise no_token(
+    raise jwt.no_token(
         f"the token endpoint {_without_credentials(url)} is not https: the client's secret would be sent in the clear",
         "Set sasl.oauthbearer.token.endpoint.url to its https address.",
     )
@@ -315,7 +307,7 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
         return Unreachable(
             Failure("UNREACHABLE", message, "Try again; then ask the administrators of the identity provider.")
         )
-    return no_token(message, "Check the client's id, its secret or key, and the scope.")
+    return jwt.no_token(message, "Check the client's id, its secret or key, and the scope.")
 
 
 def _endpoint_error(body: bytes) -> str:
@@ -372,7 +364,7 @@ def assertion(sasl: SaslSettings) -> str:
     """
     options = sasl.options
     if file := options.get("assertion.file"):
-        return checked(_text_of(file, "sasl.oauthbearer.assertion.file").strip(), f"the assertion in {file}")
+        return jwt.checked(_text_of(file, "sasl.oauthbearer.assertion.file").strip(), f"the assertion in {file}")
     header, claims = _template(options)
     now = int(time.time())
     claims |= {name: options[f"assertion.claim.{name}"] for name in _CLAIMS if f"assertion.claim.{name}" in options}
@@ -400,7 +392,7 @@ def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any
 
 def _no_template(file: str, why: str) -> AuthenticationFailed:
     remedy = "Correct it, or remove sasl.oauthbearer.assertion.template.file."
-    return no_token(f"the assertion's template {file} {why}", remedy)
+    return jwt.no_token(f"the assertion's template {file} {why}", remedy)
 
 
 def _signed_jwt(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettings) -> str:
@@ -444,11 +436,11 @@ def _private_key(file: str, passphrase: str | None, algorithm: str) -> RSAKey | 
         if encrypted:
             why = "does not open with this passphrase" if secret else "is encrypted, and its passphrase is missing"
     remedy = "Check the file, and sasl.oauthbearer.assertion.private.key.passphrase."
-    raise no_token(f"the assertion's key {file} {why}", remedy)
+    raise jwt.no_token(f"the assertion's key {file} {why}", remedy)
 
 
 def _not_for(algorithm: str, file: str) -> AuthenticationFailed:
-    return no_token(
+    return jwt.no_token(
         f"the assertion's key {file} is not one for {algorithm}",
         "RS256 is for RSA, ES256 for the curve P-256: set sasl.oauthbearer.assertion.algorithm.",
     )
@@ -459,6 +451,6 @@ def _text_of(file: str, key: str) -> str:
         with Path(file).open("rb") as opened:
             return opened.read(LARGEST).decode("utf-8")
     except OSError as error:
-        raise no_token(f"{file} can't be read: {error.strerror}", f"Check {key}.") from None
+        raise jwt.no_token(f"{file} can't be read: {error.strerror}", f"Check {key}.") from None
     except UnicodeDecodeError:
-        raise no_token(f"{file} is not text", f"Check {key}.") from None
+        raise jwt.no_token(f"{file} is not text", f"Check {key}.") from None

@@ -14,28 +14,17 @@ from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 
+from console.admin import link as admin_link
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, Sender, Senders, applied_if, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.halving import Halving
-from console.admin.link import CONTROLLER, Build, Link, aside, broker, decode, import_partition_decoders
 from console.admin.topics import describe_topics
-from console.model.changes import (
-    AlterReassignments,
-    DeleteRecords,
-    ElectLeaders,
-    LogTarget,
-    MoveTarget,
-    Outcome,
-    PartitionTarget,
-    Status,
-    Target,
-)
-from console.model.cluster import LogRange, LogSpan, Partition, Reassignment, TieredOffsets, Topic
+from console.model import changes, cluster
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
 
-T = TypeVar("T", bound=Target)
+T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
 
 Place = tuple[str, int]
@@ -44,41 +33,45 @@ Place = tuple[str, int]
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
 
-P = TypeVar("P", bound=ElectLeaders | AlterReassignments)
+P = TypeVar("P", bound=changes.ElectLeaders | changes.AlterReassignments)
 
 
 class _OnPartitions(Sender[P, T]):
     """Of a check brokers tell whether the principal has the right: it is UNCHECKED, or FAILED without it."""
 
-    async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
+    async def unchecked(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
         operations = (await describe_cluster(self.link)).operations  # what the principal may do (KIP-430)
         if operations is None or "ALTER" in operations:
             return await super().unchecked(targets)
-        return {target: Outcome(target, Status.FAILED, _MAY_NOT_ALTER) for target in targets}
+        return {target: changes.Outcome(target, changes.Status.FAILED, _MAY_NOT_ALTER) for target in targets}
 
-    async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
+    async def deliver(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
         return {target: _naming_right(each) for target, each in (await super().deliver(targets)).items()}
 
 
-class _Election(_OnPartitions[ElectLeaders, PartitionTarget]):
+class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
     """If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED."""
 
     api = "elect_leaders"
     of = "partitions"
-    _needless: tuple[PartitionTarget, ...] = ()
+    _needless: tuple[changes.PartitionTarget, ...] = ()
 
     async def require(self) -> None:
         await self.link.require(self.api, 1 if self.request.unclean else 0, "2.4", self.route)
 
-    async def refused(self) -> dict[PartitionTarget, Outcome]:
+    async def refused(self) -> dict[changes.PartitionTarget, changes.Outcome]:
         return refuse_duplicates(self.request.partitions)
 
-    async def deliver(self, targets: Sequence[PartitionTarget]) -> dict[PartitionTarget, Outcome]:
+    async def deliver(
+        self, targets: Sequence[changes.PartitionTarget]
+    ) -> dict[changes.PartitionTarget, changes.Outcome]:
         outcomes = await super().deliver(targets)
         not_needed = failure(ErrorCode.election_not_needed)
-        return outcomes | {place: Outcome(place, Status.APPLIED, not_needed) for place in self._needless}
+        return outcomes | {
+            place: changes.Outcome(place, changes.Status.APPLIED, not_needed) for place in self._needless
+        }
 
-    def build(self, kio: ModuleType, targets: Sequence[PartitionTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.PartitionTarget]) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(
@@ -91,13 +84,15 @@ class _Election(_OnPartitions[ElectLeaders, PartitionTarget]):
             timeout=timedelta(milliseconds=self.request.timeout_ms),
         )
 
-    def answers(self, response: Any, targets: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
+    def answers(
+        self, response: Any, targets: Sequence[changes.PartitionTarget]
+    ) -> Mapping[changes.PartitionTarget, Answer]:
         if getattr(response, "error_code", 0):
             return super().answers(response, targets)
-        answers: dict[PartitionTarget, Answer] = {}
+        answers: dict[changes.PartitionTarget, Answer] = {}
         for topic in response.replica_election_results:
             for result in topic.partition_result:
-                place = PartitionTarget(topic.topic, result.partition_id)
+                place = changes.PartitionTarget(topic.topic, result.partition_id)
                 if result.error_code == ErrorCode.election_not_needed:
                     self._needless += (place,)
                     answers[place] = 0, None
@@ -105,19 +100,21 @@ class _Election(_OnPartitions[ElectLeaders, PartitionTarget]):
                     answers[place] = result.error_code, result.error_message
         return answers
 
-    async def describe_again(self, targets: Sequence[PartitionTarget]) -> dict[PartitionTarget, Status]:
+    async def describe_again(
+        self, targets: Sequence[changes.PartitionTarget]
+    ) -> dict[changes.PartitionTarget, changes.Status]:
         known = await _described(self.link, targets)
         return {place: elected(known.get(place), self.request.unclean) for place in targets}
 
 
-class _Reassignment(_OnPartitions[AlterReassignments, MoveTarget]):
+class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
     """The brokers answer once a move has started or was cancelled, and continue it."""
 
     api = "alter_partition_reassignments"
     of = "moves"
     needs = "2.4"
 
-    def build(self, kio: ModuleType, targets: Sequence[MoveTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.MoveTarget]) -> Any:
         moves = self.request.moves
         return kio.AlterPartitionReassignmentsRequest(
             timeout=timedelta(milliseconds=self.request.timeout_ms),
@@ -125,7 +122,9 @@ class _Reassignment(_OnPartitions[AlterReassignments, MoveTarget]):
                 kio.ReassignableTopic(
                     name=topic,
                     partitions=tuple(
-                        kio.ReassignablePartition(partition_index=number, replicas=moves[MoveTarget(topic, number)])
+                        kio.ReassignablePartition(
+                            partition_index=number, replicas=moves[changes.MoveTarget(topic, number)]
+                        )
                         for number in numbers
                     ),
                 )
@@ -133,16 +132,16 @@ class _Reassignment(_OnPartitions[AlterReassignments, MoveTarget]):
             ),
         )
 
-    def answers(self, response: Any, targets: Sequence[MoveTarget]) -> Mapping[MoveTarget, Answer]:
+    def answers(self, response: Any, targets: Sequence[changes.MoveTarget]) -> Mapping[changes.MoveTarget, Answer]:
         if response.error_code:
             return super().answers(response, targets)
         return {
-            MoveTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
+            changes.MoveTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
             for topic in response.responses
             for result in topic.partitions
         }
 
-    async def describe_again(self, targets: Sequence[MoveTarget]) -> dict[MoveTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.MoveTarget]) -> dict[changes.MoveTarget, changes.Status]:
         places = {target: (target.topic, target.number) for target in targets}
         known = await _described(self.link, places.values())
         moving = {(move.topic, move.partition): move for move in await list_reassignments(self.link)}
@@ -160,16 +159,16 @@ _MAY_NOT_ALTER = Failure(
 )
 
 
-def _naming_right(outcome: Outcome) -> Outcome:
+def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
     """Return the outcome, with the right that was missing."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
-        return Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
+        return changes.Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome
 
 
-async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
+async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignment, ...]:
     """Return the partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
-    await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
+    await link.require("list_partition_reassignments", 0, "2.4", admin_link.CONTROLLER)
 
     def build(kio: ModuleType) -> Any:
         return kio.ListPartitionReassignmentsRequest(topics=None)
@@ -180,34 +179,34 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
     return reassignments(response)
 
 
-def reassignments(response: Any) -> tuple[Reassignment, ...]:
+def reassignments(response: Any) -> tuple[cluster.Reassignment, ...]:
     """Return the moves of a ListPartitionReassignments response, sorted by topic and partition."""
     found = (
-        Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
+        cluster.Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
         for topic in response.topics
         for p in topic.partitions
     )
     return tuple(sorted(found, key=lambda move: (move.topic, move.partition)))
 
 
-def elected(partition: Partition | None, unclean: bool) -> Status:
+def elected(partition: cluster.Partition | None, unclean: bool) -> changes.Status:
     """Return whether the preferred replica leads, or after an unclean election any replica."""
     if partition is None:
-        return Status.UNKNOWN
+        return changes.Status.UNKNOWN
     leads = partition.leader >= 0 if unclean else partition.replicas[:1] == (partition.leader,)
     return applied_if(leads)
 
 
 def moved(
     wanted: tuple[int, ...] | None,
-    partition: Partition | None,
-    move: Reassignment | None,
+    partition: cluster.Partition | None,
+    move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
-) -> Status:
+) -> changes.Status:
     """Return whether the partition is on the wanted replicas or moves there. wanted None: whether its move was
     cancelled: it does not move, and is on its original replicas, where these are given."""
     if partition is None:
-        return Status.UNKNOWN
+        return changes.Status.UNKNOWN
     if wanted is None:
         back = move is None and (original is None or set(partition.replicas) == set(original))
         return applied_if(back)
@@ -225,7 +224,7 @@ def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
-async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partition]:
+async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Place, cluster.Partition]:
     listing = await describe_topics(link, [topic for topic, _ in places])
     return {
         (topic.name, partition.number): partition for topic in listing.topics.values() for partition in topic.partitions
@@ -235,20 +234,22 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
 # Records before an offset, deleted.
 
 
-class _TrimAt(Sender[DeleteRecords, LogTarget]):
+class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
     """At one leader, which waits until its followers have deleted the records too."""
 
     api = "delete_records"
     of = "before"
 
-    def build(self, kio: ModuleType, targets: Sequence[LogTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.LogTarget]) -> Any:
         before = self.request.before
         return kio.DeleteRecordsRequest(
             topics=tuple(
                 kio.DeleteRecordsTopic(
                     name=topic,
                     partitions=tuple(
-                        kio.DeleteRecordsPartition(partition_index=number, offset=before[LogTarget(topic, number)])
+                        kio.DeleteRecordsPartition(
+                            partition_index=number, offset=before[changes.LogTarget(topic, number)]
+                        )
                         for number in numbers
                     ),
                 )
@@ -257,14 +258,17 @@ class _TrimAt(Sender[DeleteRecords, LogTarget]):
             timeout=timedelta(milliseconds=self.request.timeout_ms),
         )
 
-    def answers(self, response: Any, _targets: Sequence[LogTarget]) -> dict[LogTarget, Answer]:
+    def answers(self, response: Any, _targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, Answer]:
         return {
-            LogTarget(topic.name, part.partition_index): (part.error_code, _why_kept(topic.name, part.error_code))
+            changes.LogTarget(topic.name, part.partition_index): (
+                part.error_code,
+                _why_kept(topic.name, part.error_code),
+            )
             for topic in response.topics
             for part in topic.partitions
         }
 
-    async def describe_again(self, targets: Sequence[LogTarget]) -> dict[LogTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, changes.Status]:
         places = dict.fromkeys(((each.topic, each.number) for each in targets), EARLIEST)
         starts, _ = await list_offsets(self.link, places)
         return {each: deleted(self.request.before[each], starts.get((each.topic, each.number))) for each in targets}
@@ -273,39 +277,46 @@ class _TrimAt(Sender[DeleteRecords, LogTarget]):
 class _Trim(_TrimAt):
     """One request to each leader, at once."""
 
-    async def deliver(self, targets: Sequence[LogTarget]) -> dict[LogTarget, Outcome]:
-        outcomes: dict[LogTarget, Outcome] = {}
+    async def deliver(self, targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, changes.Outcome]:
+        outcomes: dict[changes.LogTarget, changes.Outcome] = {}
         left = targets
         for last in (False, True):  # those that a broker does not lead are sent once more, to the new leader
             if not left:
                 break
             leaders, leaderless = await leaders_of(self.link, [(target.topic, target.number) for target in left])
-            led = {leader: [LogTarget(*place) for place in places] for leader, places in leaders.items()}
+            led = {leader: [changes.LogTarget(*place) for place in places] for leader, places in leaders.items()}
             answers = await asyncio.gather(*(self._deliver_at(leader, mine) for leader, mine in led.items()))
             found = {target: outcome for answer in answers for target, outcome in answer.items()}
             outcomes |= found
             outcomes |= {
-                LogTarget(*place): Outcome(LogTarget(*place), Status.FAILED, why) for place, why in leaderless.items()
+                changes.LogTarget(*place): changes.Outcome(changes.LogTarget(*place), changes.Status.FAILED, why)
+                for place, why in leaderless.items()
             }
             left = [target for target, outcome in found.items() if not last and _is_moved(outcome)]
         return outcomes
 
-    async def _deliver_at(self, leader: int, targets: Sequence[LogTarget]) -> dict[LogTarget, Outcome]:
+    async def _deliver_at(
+        self, leader: int, targets: Sequence[changes.LogTarget]
+    ) -> dict[changes.LogTarget, changes.Outcome]:
         at_leader = _TrimAt(self.link, self.request, self.validate_only)
-        at_leader.route = broker(leader)
+        at_leader.route = admin_link.broker(leader)
         try:
             return await at_leader.deliver(targets)
         except AdminError as error:  # not sent to this leader; others may have theirs
-            return {target: Outcome(target, Status.FAILED, error.failure) for target in targets}
+            return {target: changes.Outcome(target, changes.Status.FAILED, error.failure) for target in targets}
 
 
-SENDERS: Senders = {ElectLeaders: _Election, AlterReassignments: _Reassignment, DeleteRecords: _Trim}
+SENDERS: Senders = {
+    changes.ElectLeaders: _Election,
+    changes.AlterReassignments: _Reassignment,
+    changes.DeleteRecords: _Trim,
+}
 
 
-def _is_moved(outcome: Outcome) -> bool:
+def _is_moved(outcome: changes.Outcome) -> bool:
     """Return whether a broker refused it that does not lead the partition."""
     names = {failure(code).name for code in _LEADER_MOVED}
-    return outcome.status is Status.FAILED and outcome.failure is not None and outcome.failure.name in names
+    return outcome.status is changes.Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
 
 def _why_kept(topic: str, code: int) -> str | None:
@@ -317,10 +328,10 @@ def _why_kept(topic: str, code: int) -> str | None:
     return None
 
 
-def deleted(before: int, start: int | None) -> Status:
+def deleted(before: int, start: int | None) -> changes.Status:
     """Return whether a log begins at the wanted offset or later, None for an unknown beginning."""
     if start is None:
-        return Status.UNKNOWN
+        return changes.Status.UNKNOWN
     return applied_if(start >= before)
 
 
@@ -341,8 +352,8 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 
 
 async def log_spans(
-    link: Link, since: Mapping[Place, int], began: Mapping[Place, int]
-) -> tuple[dict[Place, LogSpan], list[Failure]]:
+    link: admin_link.Link, since: Mapping[Place, int], began: Mapping[Place, int]
+) -> tuple[dict[Place, cluster.LogSpan], list[Failure]]:
     """Return (topic, partition) -> its span with the first records at or after two times (ms since 1970), and the
     failures of the others. Four requests to each leader, at once."""
     (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
@@ -352,7 +363,7 @@ async def log_spans(
         list_offsets(link, began),
     )
     spans = {
-        place: LogSpan(
+        place: cluster.LogSpan(
             first[place], end[place], *(at[place] if at[place] >= 0 else end[place] for at in (found, before))
         )
         for place in since
@@ -361,13 +372,15 @@ async def log_spans(
     return spans, list(dict.fromkeys((*missing, *no_end, *unknown, *no_before)))
 
 
-async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, LogRange], list[Failure]]:
+async def log_ranges(
+    link: admin_link.Link, places: Sequence[Place]
+) -> tuple[dict[Place, cluster.LogRange], list[Failure]]:
     """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
     requests to each leader, at once."""
     (first, missing), (end, no_end) = await asyncio.gather(
         list_offsets(link, dict.fromkeys(places, EARLIEST)), list_offsets(link, dict.fromkeys(places, LATEST))
     )
-    ranges = {place: LogRange(first[place], end[place]) for place in places if place in first and place in end}
+    ranges = {place: cluster.LogRange(first[place], end[place]) for place in places if place in first and place in end}
     return ranges, list(dict.fromkeys((*missing, *no_end)))
 
 
@@ -378,7 +391,9 @@ LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
 """The first versions of ListOffsets that have them (KIP-405, KIP-1005, KIP-1023)."""
 
 
-async def tiered_offsets(link: Link, places: Sequence[Place]) -> tuple[dict[Place, TieredOffsets], list[Failure]]:
+async def tiered_offsets(
+    link: admin_link.Link, places: Sequence[Place]
+) -> tuple[dict[Place, cluster.TieredOffsets], list[Failure]]:
     """Return (topic, partition) -> what is on the leader's disk and what in remote storage, and the failures of the
     others. Up to three requests to each leader, at once; none where the broker is older than Kafka 3.4. Raises
     AdminError."""
@@ -390,13 +405,16 @@ async def tiered_offsets(link: Link, places: Sequence[Place]) -> tuple[dict[Plac
         return {}, []
     (local, _), *others = answers
     return (
-        {place: TieredOffsets(offset, *(found.get(place) for found, _ in others)) for place, offset in local.items()},
+        {
+            place: cluster.TieredOffsets(offset, *(found.get(place) for found, _ in others))
+            for place, offset in local.items()
+        },
         list(dict.fromkeys(failure for _, failures in answers for failure in failures)),
     )
 
 
 async def list_offsets(
-    link: Link, wanted: Mapping[Place, int], *, stable: bool = False
+    link: admin_link.Link, wanted: Mapping[Place, int], *, stable: bool = False
 ) -> tuple[dict[Place, int], list[Failure]]:
     """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there
     is no such record; and the failures of the others. One request to each leader for so many partitions as fit.
@@ -411,7 +429,11 @@ async def list_offsets(
 
 
 async def offsets_of(
-    link: Link, wanted: Mapping[Place, int], *, stable: bool = False, topics: Mapping[str, Topic] = MappingProxyType({})
+    link: admin_link.Link,
+    wanted: Mapping[Place, int],
+    *,
+    stable: bool = False,
+    topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
     """Do as `list_offsets`, each partition with its offset or its failure.
 
@@ -446,7 +468,7 @@ async def offsets_of(
 
 
 async def leaders_of(
-    link: Link, places: Iterable[Place], known: Mapping[str, Topic] = MappingProxyType({})
+    link: admin_link.Link, places: Iterable[Place], known: Mapping[str, cluster.Topic] = MappingProxyType({})
 ) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
     """Return leader -> its partitions, and the failures of partitions without a leader.
 
@@ -479,7 +501,7 @@ async def leaders_of(
 
 
 async def _offsets_of_leader(
-    link: Link, leader: int, wanted: Mapping[Place, int], stable: bool
+    link: admin_link.Link, leader: int, wanted: Mapping[Place, int], stable: bool
 ) -> dict[Place, tuple[int | Failure, int]]:
     """Return (topic, partition) -> (error code, or the failure of its request; offset)."""
     places = list(wanted)
@@ -508,7 +530,7 @@ CONSUMER, ANY_REPLICA = -1, -2
 
 
 async def offsets_at_broker(
-    link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
+    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]] | Failure:
     """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
@@ -531,7 +553,7 @@ async def offsets_at_broker(
 
 
 async def _offsets_answered(
-    link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int, stable: bool
+    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int, stable: bool
 ) -> dict[Place, tuple[int, int]]:
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -552,20 +574,28 @@ async def _offsets_answered(
 
 
 async def _listed(
-    link: Link, broker_id: int, build: Build, within: float | None, said: Callable[[int, int, int], Given]
+    link: admin_link.Link,
+    broker_id: int,
+    build: admin_link.Build,
+    within: float | None,
+    said: Callable[[int, int, int], Given],
 ) -> dict[Place, Given]:
     """Return what is made of each partition's error code, timestamp and offset, as one broker answers. within:
     seconds. Raises AdminError."""
     raw = await link.call_raw(
-        "list_offsets", build, to=broker(broker_id), timeout=within, prepare=import_partition_decoders
+        "list_offsets",
+        build,
+        to=admin_link.broker(broker_id),
+        timeout=within,
+        prepare=admin_link.import_partition_decoders,
     )
     from console.wire.partition_decoders import decode_offsets
 
     size = len(raw.body)
-    found = await aside(size, lambda: decode_offsets(raw.version, raw.body, said))
+    found = await admin_link.aside(size, lambda: decode_offsets(raw.version, raw.body, said))
     if found is not None:
         return found
-    response = await aside(size, lambda: decode(raw))
+    response = await admin_link.aside(size, lambda: admin_link.decode(raw))
     return {
         (sys.intern(topic.name), each.partition_index): said(
             each.error_code, getattr(each, "timestamp", -1), getattr(each, "offset", -1)
@@ -575,7 +605,7 @@ async def _listed(
     }
 
 
-async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
+async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
     """Return (topic, partition) -> the end of its log. leaders: broker -> the partitions that it leads, as far as is
     known. It costs one request to each leader for so many partitions as fit; one that is wrong about a leader has no
     answer."""
@@ -610,7 +640,9 @@ REFUSED = (-1, -2)
 Said = TypeVar("Said")
 
 
-async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable: bool) -> dict[Place, LogOffsets]:
+async def log_offsets(
+    link: admin_link.Link, led: Mapping[int, Sequence[Place]], *, stable: bool
+) -> dict[Place, LogOffsets]:
     """Return (topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last
     stable offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what
     cancels."""
@@ -629,7 +661,7 @@ async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable:
     return await _of_leaders(led, at_leader)
 
 
-async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
+async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
     """Return the partitions, of those that each broker leads, in which records wait for an open transaction."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
@@ -641,12 +673,12 @@ async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset
     return frozenset(await _of_leaders(led, at_leader))
 
 
-async def newest_records(link: Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
+async def newest_records(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
     """Return (topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads;
     empty ones are missing, as are all of a broker before Kafka 3.0."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
-        version = await link.version("list_offsets", broker(leader))
+        version = await link.version("list_offsets", admin_link.broker(leader))
         if version is None or version < MAX_TIMESTAMP_SINCE:
             return {}
         found = await _timed_offsets(link, leader, places, MAX_TIMESTAMP)
@@ -672,7 +704,7 @@ async def _of_leaders(
 
 
 async def _timed_offsets(
-    link: Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
+    link: admin_link.Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]]:
     """Return (topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
 
@@ -684,7 +716,7 @@ async def _timed_offsets(
 
 
 async def _timed_answer(
-    link: Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
+    link: admin_link.Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
 ) -> dict[Place, tuple[int, int] | Failure]:
     """Read one answer: (timestamp, offset), `REFUSED`, or why there is none."""
 

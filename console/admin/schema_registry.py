@@ -27,25 +27,9 @@ from msgspec.structs import replace
 from console.admin.decoding_process import decoding_process
 from console.admin.link import Link
 from console.admin.settings import RegistrySettings, TlsSettings
+from console.model import schemas
 from console.model.foreign_json import json_as
 from console.model.record_masks import NO_ALIASES
-from console.model.schemas import (
-    APICURIO_ID,
-    ARTIFACT,
-    AVRO,
-    CONTENT_ID,
-    FINGERPRINT,
-    GLOBAL_ID,
-    GLUE,
-    JSON_SCHEMA,
-    PROTOBUF,
-    Allowance,
-    NotDecoded,
-    Schema,
-    SchemaKey,
-    SchemaText,
-    dashed,
-)
 
 SECONDS = 5.0
 """For one answer, from the connection on."""
@@ -67,7 +51,7 @@ AT_ONCE = 4
 
 _CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
 """Apicurio's API that is Confluent's, and its own, which its releases 2 and 3 have."""
-_ID_NAMES = {GLOBAL_ID: "globalId", CONTENT_ID: "contentId"}
+_ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
 T = TypeVar("T")
 
@@ -147,16 +131,16 @@ class SchemaRegistry:
     def __init__(self, settings: RegistrySettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
         self._clock = clock
-        self._kept: OrderedDict[SchemaKey, Schema] = OrderedDict()
+        self._kept: OrderedDict[schemas.SchemaKey, schemas.Schema] = OrderedDict()
         self._weight = 0
-        self._newest: dict[SchemaKey, float] = {}
+        self._newest: dict[schemas.SchemaKey, float] = {}
         """A subject -> when it is asked again which schema is its newest."""
-        self._missing: dict[SchemaKey, Missing] = {}
-        self._asked: dict[SchemaKey, asyncio.Future[None]] = {}
+        self._missing: dict[schemas.SchemaKey, Missing] = {}
+        self._asked: dict[schemas.SchemaKey, asyncio.Future[None]] = {}
         self._slots: asyncio.Semaphore | None = None
         self._tls: ssl.SSLContext | None = None
 
-    def known(self, key: SchemaKey) -> Schema | Missing | None:
+    def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
         """Return a schema or why there is none; None where it has to be asked for."""
         found = self._kept.get(key)
         if found is not None and (not key.subject or self._clock() < self._newest[key]):
@@ -164,7 +148,7 @@ class SchemaRegistry:
         missing = self._missing.get(key)
         return missing if missing is not None and self._clock() < missing.until else None
 
-    async def look_up(self, keys: Iterable[SchemaKey]) -> None:
+    async def look_up(self, keys: Iterable[schemas.SchemaKey]) -> None:
         """Ask for the schemas that are not known, each once however many want it. What fails is kept as `Missing`."""
         wanted = [key for key in keys if self.known(key) is None]
         for key in wanted:
@@ -178,13 +162,13 @@ class SchemaRegistry:
         """Return the kinds of schemas that the registry has. Raises NotDecoded: it is not reached, or refuses."""
         return await self._answer("/schemas/types", list[str])
 
-    async def _ask(self, key: SchemaKey) -> None:
+    async def _ask(self, key: schemas.SchemaKey) -> None:
         try:
             async with asyncio.timeout(ALL_SECONDS):
                 self._keep(key, await self._schema(key))
         except TimeoutError:
             self._fail(key, f"no answer within {ALL_SECONDS:g} s")
-        except NotDecoded as problem:
+        except schemas.NotDecoded as problem:
             self._fail(key, str(problem))
         except Exception as error:  # a task that fails unseen would be asked for without end
             log.exception("schema %s", key)
@@ -192,7 +176,7 @@ class SchemaRegistry:
         finally:
             del self._asked[key]
 
-    def _keep(self, key: SchemaKey, schema: Schema) -> None:
+    def _keep(self, key: schemas.SchemaKey, schema: schemas.Schema) -> None:
         self._missing.pop(key, None)
         if key in self._kept:
             self._weight -= self._kept.pop(key).weight
@@ -205,37 +189,37 @@ class SchemaRegistry:
             self._weight -= dropped.weight
             self._newest.pop(gone, None)
 
-    def _fail(self, key: SchemaKey, why: str) -> None:
+    def _fail(self, key: schemas.SchemaKey, why: str) -> None:
         while len(self._missing) >= MOST_KEPT:
             del self._missing[next(iter(self._missing))]
         self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS)
 
-    async def _schema(self, key: SchemaKey) -> Schema:
-        if key.of in (GLUE, ARTIFACT, FINGERPRINT):
-            raise NotDecoded("a schema that is named so is not asked for: kac asks for ids and GUIDs alone")
+    async def _schema(self, key: schemas.SchemaKey) -> schemas.Schema:
+        if key.of in (schemas.GLUE, schemas.ARTIFACT, schemas.FINGERPRINT):
+            raise schemas.NotDecoded("a schema that is named so is not asked for: kac asks for ids and GUIDs alone")
         if key.of:
             return await self._by_apicurios_id(key)
-        where = f"/schemas/guids/{dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
+        where = f"/schemas/guids/{schemas.dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
         if key.subject:
             where = f"/subjects/{quote(key.subject, safe='')}/versions/latest"
         answer = await self._answer(where, _Answer)
         if key.subject and not answer.id:
-            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form")
+            raise schemas.NotDecoded(f"{self._settings} is no schema registry: its answer has another form")
         references = await _References(partial(self._answer, form=_Answer)).of(answer)
-        text = SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
+        text = schemas.SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
         named = [_Subject(answer.subject, answer.version)] if key.subject else await self._subjects(key)
-        return await _made(SchemaKey(answer.id) if key.subject else key, text, named)
+        return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
-    async def _subjects(self, key: SchemaKey) -> list[_Subject]:
+    async def _subjects(self, key: schemas.SchemaKey) -> list[_Subject]:
         """Return the subjects that a schema has, with its version there, as far as the registry says."""
         if key.guid:
             return []
         try:
             return await self._answer(f"/schemas/ids/{key.id}/versions", list[_Subject])
-        except NotDecoded:
+        except schemas.NotDecoded:
             return []
 
-    async def _by_apicurios_id(self, key: SchemaKey) -> Schema:
+    async def _by_apicurios_id(self, key: schemas.SchemaKey) -> schemas.Schema:
         """Return a schema by an id of Apicurio's own: by Confluent's API it may be another schema's.
 
         Raises:
@@ -243,11 +227,11 @@ class SchemaRegistry:
         """
         before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
         if not is_apicurio:
-            raise NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
+            raise schemas.NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
         own = f"{before}{_APICURIO}"
-        spaces = (GLOBAL_ID, CONTENT_ID) if key.of == APICURIO_ID else (key.of,)
+        spaces = (schemas.GLOBAL_ID, schemas.CONTENT_ID) if key.of == schemas.APICURIO_ID else (key.of,)
         texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)
-        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, SchemaText)]
+        found = [(of, text) for of, text in zip(spaces, texts, strict=True) if isinstance(text, schemas.SchemaText)]
         for problem in texts if not found else ():
             assert isinstance(problem, BaseException)
             raise problem
@@ -255,21 +239,23 @@ class SchemaRegistry:
         try:
             search = f"/search/artifacts?{_ID_NAMES[of]}={key.id}&limit={MOST_REFERENCES}"
             artifacts = (await self._answer(search, _Artifacts, own)).artifacts
-        except NotDecoded:
+        except schemas.NotDecoded:
             artifacts = []
         made = await _made(key._replace(of=of), text, [_Subject(each.id, 0) for each in artifacts])
         if len({text for _, text in found}) == 1:
             return made
-        return replace(made, doubt=f"it may be {CONTENT_ID} {key.id}, which is another schema: payloads do not say")
+        return replace(
+            made, doubt=f"it may be {schemas.CONTENT_ID} {key.id}, which is another schema: payloads do not say"
+        )
 
-    async def _by_own_api(self, number: int, of: str, own: str) -> SchemaText:
+    async def _by_own_api(self, number: int, of: str, own: str) -> schemas.SchemaText:
         async def read(path: str) -> _Answer:
             text = _text_of(await self._got(path, own))
             return _Answer(text, references=await self._answer(f"{path}/references", list[_ApicuriosReference], own))
 
         answer = await read(f"/ids/{_ID_NAMES[of]}s/{number}")
         references = await _References(read).of(answer)
-        return SchemaText(kind_of(answer.schema, None), answer.schema, references=references)
+        return schemas.SchemaText(kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
         """Return a decoded answer. api: the path before it, None for the configured one.
@@ -280,7 +266,7 @@ class SchemaRegistry:
         try:
             return json_as(await self._got(path, api), form)
         except ValueError:
-            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
+            raise schemas.NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
 
     async def _got(self, path: str, api: str | None = None) -> bytes:
         """Return the body of an answer. Raises NotDecoded: there is none."""
@@ -289,7 +275,7 @@ class SchemaRegistry:
         async with self._slots:
             status, body = await self._get(path)
         if status != 200:
-            raise NotDecoded(f"the registry answers {status}{_said(body)}")
+            raise schemas.NotDecoded(f"the registry answers {status}{_said(body)}")
         return body
 
     async def _get(self, path: str) -> tuple[int, bytes]:
@@ -302,13 +288,13 @@ class SchemaRegistry:
             async with asyncio.timeout(SECONDS):
                 return await self._exchange(path)
         except TimeoutError:
-            raise NotDecoded(f"the registry does not answer within {SECONDS:g} s") from None
+            raise schemas.NotDecoded(f"the registry does not answer within {SECONDS:g} s") from None
         except ssl.SSLError as error:
             why = getattr(error, "verify_message", "") or (error.reason or "TLS fails").replace("_", " ").lower()
-            raise NotDecoded(f"the registry is not reached: {why}") from None
+            raise schemas.NotDecoded(f"the registry is not reached: {why}") from None
         except OSError as error:
             why = error.strerror or type(error).__name__
-            raise NotDecoded(f"the registry is not reached: {why}{_unused_proxy(self._settings)}") from None
+            raise schemas.NotDecoded(f"the registry is not reached: {why}{_unused_proxy(self._settings)}") from None
 
     async def _exchange(self, path: str) -> tuple[int, bytes]:
         from http.client import HTTPException, HTTPResponse
@@ -323,17 +309,19 @@ class SchemaRegistry:
             while chunk := await reader.read(64 << 10):
                 data += chunk
                 if len(data) > LARGEST_ANSWER:
-                    raise NotDecoded(f"the registry answers more than {LARGEST_ANSWER >> 20} MiB")
+                    raise schemas.NotDecoded(f"the registry answers more than {LARGEST_ANSWER >> 20} MiB")
         finally:
             writer.close()
         try:
             response = HTTPResponse(_Received(bytes(data)))  # type: ignore[arg-type]
             response.begin()
             if 300 <= response.status < 400:
-                raise NotDecoded(f"the registry answers {response.status}: another address is not gone to; set url")
+                raise schemas.NotDecoded(
+                    f"the registry answers {response.status}: another address is not gone to; set url"
+                )
             return response.status, response.read()
         except (HTTPException, ValueError):
-            raise NotDecoded(f"{settings} is no schema registry: it does not answer as HTTP has it") from None
+            raise schemas.NotDecoded(f"{settings} is no schema registry: it does not answer as HTTP has it") from None
 
     def _request(self, path: str) -> bytes:
         settings = self._settings
@@ -358,7 +346,7 @@ def _unused_proxy(settings: RegistrySettings) -> str:
     return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
 
 
-async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[SchemaKey]) -> None:
+async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:
     """Ask a registry on the client's loop; see `SchemaRegistry.look_up`."""
     await registry.look_up(keys)
 
@@ -376,13 +364,13 @@ def kind_of(text: str, told: str | None) -> str:
     try:
         document = json_as(text, object)
     except ValueError:
-        return AVRO if text[:1] in ("{", "[", '"') else PROTOBUF
+        return schemas.AVRO if text[:1] in ("{", "[", '"') else schemas.PROTOBUF
     if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
-        return JSON_SCHEMA
-    return AVRO
+        return schemas.JSON_SCHEMA
+    return schemas.AVRO
 
 
-def decoder_of(schema: SchemaText) -> Callable[..., bytes]:
+def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
     """Return what decodes payloads of a schema as JSON: a function of payload, indexes, and what may be spent. Blocks:
     Protobuf's compiler runs, and the process that decodes.
 
@@ -394,7 +382,7 @@ def decoder_of(schema: SchemaText) -> Callable[..., bytes]:
             from console.wire.avro import missing
 
             if find_spec("fastavro") is None:
-                raise NotDecoded(missing())
+                raise schemas.NotDecoded(missing())
             return decoding_process().decoder(schema)
         case "PROTOBUF":
             from console.admin.protobuf_compiler import MAIN, compiled
@@ -403,34 +391,36 @@ def decoder_of(schema: SchemaText) -> Callable[..., bytes]:
         case "JSON":
             return _as_it_is
         case other:
-            raise NotDecoded(f"its schema is {other[:40]}: {AVRO}, {PROTOBUF} and {JSON_SCHEMA} are known")
+            raise schemas.NotDecoded(
+                f"its schema is {other[:40]}: {schemas.AVRO}, {schemas.PROTOBUF} and {schemas.JSON_SCHEMA} are known"
+            )
 
 
-async def _made(key: SchemaKey, text: SchemaText, named: Sequence[_Subject]) -> Schema:
+async def _made(key: schemas.SchemaKey, text: schemas.SchemaText, named: Sequence[_Subject]) -> schemas.Schema:
     """Return a schema that decodes. Raises NotDecoded: it can't be used."""
     decode = await asyncio.to_thread(decoder_of, text)
     name, aliases = "", NO_ALIASES
-    if text.kind == AVRO:
+    if text.kind == schemas.AVRO:
         from console.wire.avro import names_of
 
         name, aliases = await asyncio.to_thread(names_of, text)
     subject, version = (named[0].subject, named[0].version) if named else ("", 0)
     subjects = tuple(dict.fromkeys(each.subject for each in named))
-    return Schema(key, text.kind, decode, subject, version, WEIGHT * text.size, subjects, name, aliases)
+    return schemas.Schema(key, text.kind, decode, subject, version, WEIGHT * text.size, subjects, name, aliases)
 
 
 def _text_of(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise NotDecoded("the registry answers with what is no text") from None
+        raise schemas.NotDecoded("the registry answers with what is no text") from None
 
 
-def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: Allowance | None = None) -> bytes:
+def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: schemas.Allowance | None = None) -> bytes:
     try:
         json_as(payload, object)
     except ValueError:
-        raise NotDecoded("its schema is of JSON, and it is not JSON") from None
+        raise schemas.NotDecoded("its schema is of JSON, and it is not JSON") from None
     if allowance is not None:
         allowance.bytes -= len(payload)
     return payload
@@ -441,11 +431,11 @@ class _References(Struct):
     in which they stand on each other."""
 
     read: Callable[[str], Awaitable[_Answer]]
-    seen: dict[str, SchemaText] = field(default_factory=dict)
+    seen: dict[str, schemas.SchemaText] = field(default_factory=dict)
     size: int = 0
     open: set[str] = field(default_factory=set)
 
-    async def of(self, answer: _Answer) -> tuple[SchemaText, ...]:
+    async def of(self, answer: _Answer) -> tuple[schemas.SchemaText, ...]:
         """Return what a schema refers to, each after those that it stands on.
 
         Raises:
@@ -457,24 +447,24 @@ class _References(Struct):
     async def _gather(self, answer: _Answer, depth: int) -> None:
         self.size += len(answer.schema)
         if self.size > MOST_TEXT:
-            raise NotDecoded(f"its schema and what it refers to have more than {MOST_TEXT >> 20} MiB")
+            raise schemas.NotDecoded(f"its schema and what it refers to have more than {MOST_TEXT >> 20} MiB")
         for each in answer.references or ():
             if each.name in self.seen:
                 continue
             if each.name in self.open:
-                raise NotDecoded(f"what its schema refers to goes in a circle: {each.name[:100]}")
+                raise schemas.NotDecoded(f"what its schema refers to goes in a circle: {each.name[:100]}")
             if depth >= DEEPEST_REFERENCE or len(self.seen) + len(self.open) >= MOST_REFERENCES:
-                raise NotDecoded(
+                raise schemas.NotDecoded(
                     f"its schema refers to more than {MOST_REFERENCES} others, or {DEEPEST_REFERENCE} deep"
                 )
             self.open.add(each.name)
             try:
                 found = await self.read(each.path)
-            except NotDecoded as problem:
-                raise NotDecoded(f"what its schema refers to, {each.subject[:100]}: {problem}") from None
+            except schemas.NotDecoded as problem:
+                raise schemas.NotDecoded(f"what its schema refers to, {each.subject[:100]}: {problem}") from None
             await self._gather(found, depth + 1)
             self.open.discard(each.name)
-            self.seen[each.name] = SchemaText(kind_of(found.schema, found.schemaType), found.schema, each.name)
+            self.seen[each.name] = schemas.SchemaText(kind_of(found.schema, found.schemaType), found.schema, each.name)
 
 
 class _Received(BytesIO):
@@ -492,7 +482,7 @@ def _tls_context(settings: RegistrySettings) -> ssl.SSLContext:
     try:
         return client_context(settings.tls or TlsSettings())
     except TlsFailed as error:
-        raise NotDecoded(f"the registry is not reached: {error.failure.message}") from None
+        raise schemas.NotDecoded(f"the registry is not reached: {error.failure.message}") from None
 
 
 def _header_safe(token: str) -> str:
@@ -503,7 +493,7 @@ def _header_safe(token: str) -> str:
     """
     text = token.strip()
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise NotDecoded("the registry is not asked: its token has characters that no token has")
+        raise schemas.NotDecoded("the registry is not asked: its token has characters that no token has")
     return text
 
 

@@ -16,16 +16,7 @@ from typing import Any, TypeVar
 from console.admin.delivery import Answer, Sender, Senders, applied_if
 from console.admin.errors import BrokerError, failure
 from console.admin.link import ANY, Link, Route
-from console.model.changes import (
-    CreateToken,
-    ExpireToken,
-    MadeToken,
-    NewToken,
-    Outcome,
-    RenewToken,
-    Status,
-    TokenTarget,
-)
+from console.model import changes
 from console.model.cluster import DelegationToken
 from console.model.failure import Failure
 from console.model.secret import Secret
@@ -78,25 +69,25 @@ def _principal(type_: str, name: str) -> str:
 # Changes. None of these APIs has a validate-only form.
 
 
-class _Making(Sender[CreateToken, NewToken]):
+class _Making(Sender[changes.CreateToken, changes.NewToken]):
     """Its outcome has the id and the HMAC, which is not read again. Where the answer is lost, whether a token was made
     stays unknown: it may be another of the same owner."""
 
     api = "create_delegation_token"
-    _made: MadeToken | None = None
+    _made: changes.MadeToken | None = None
 
-    def targets(self) -> tuple[NewToken]:
-        return (NewToken(self.request.owner),)
+    def targets(self) -> tuple[changes.NewToken]:
+        return (changes.NewToken(self.request.owner),)
 
     async def require(self) -> None:
         of_another = bool(self.request.owner)
         await self.link.require(self.api, OWNER_SINCE if of_another else 1, "3.3" if of_another else "1.1")
 
-    async def deliver(self, targets: Sequence[NewToken]) -> dict[NewToken, Outcome]:
+    async def deliver(self, targets: Sequence[changes.NewToken]) -> dict[changes.NewToken, changes.Outcome]:
         outcomes = await super().deliver(targets)
         return {target: replace(each, made=self._made) for target, each in outcomes.items()}
 
-    def build(self, kio: ModuleType, _targets: Sequence[NewToken]) -> Any:
+    def build(self, kio: ModuleType, _targets: Sequence[changes.NewToken]) -> Any:
         from console.wire.schemas import for_version
 
         owner = self.request.owner
@@ -112,62 +103,66 @@ class _Making(Sender[CreateToken, NewToken]):
             max_lifetime=timedelta(milliseconds=self.request.lifetime_ms),
         )
 
-    def answers(self, response: Any, targets: Sequence[NewToken]) -> Mapping[NewToken, Answer]:
+    def answers(self, response: Any, targets: Sequence[changes.NewToken]) -> Mapping[changes.NewToken, Answer]:
         if not response.error_code:
-            self._made = MadeToken(response.token_id, Secret(base64.b64encode(bytes(response.hmac)).decode()))
+            self._made = changes.MadeToken(response.token_id, Secret(base64.b64encode(bytes(response.hmac)).decode()))
         return super().answers(response, targets)
 
-    async def describe_again(self, targets: Sequence[NewToken]) -> dict[NewToken, Status]:
+    async def describe_again(self, targets: Sequence[changes.NewToken]) -> dict[changes.NewToken, changes.Status]:
         if self._made is None:
-            return dict.fromkeys(targets, Status.UNKNOWN)
+            return dict.fromkeys(targets, changes.Status.UNKNOWN)
         return dict.fromkeys(targets, applied_if(self._made.id in await describe_tokens(self.link)))
 
 
-K = TypeVar("K", bound=RenewToken | ExpireToken)
+K = TypeVar("K", bound=changes.RenewToken | changes.ExpireToken)
 
 
-class _OfToken(Sender[K, TokenTarget]):
+class _OfToken(Sender[K, changes.TokenTarget]):
     """Has a token expire a period from now on."""
 
     _known: tuple[DelegationToken, bytes] | None = None
     _expires: int | None = None
 
-    def targets(self) -> tuple[TokenTarget]:
-        return (TokenTarget(self.request.id),)
+    def targets(self) -> tuple[changes.TokenTarget]:
+        return (changes.TokenTarget(self.request.id),)
 
     async def require(self) -> None:
         await self.link.require(self.api, 1, "1.1")
 
-    async def refused(self) -> dict[TokenTarget, Outcome]:
+    async def refused(self) -> dict[changes.TokenTarget, changes.Outcome]:
         known = {token.id: (token, hmac) for token, hmac in await _described(self.link)}
         self._known = known.get(self.request.id)
-        return {target: Outcome(target, Status.FAILED, GONE) for target in self.targets() if self._known is None}
+        return {
+            target: changes.Outcome(target, changes.Status.FAILED, GONE)
+            for target in self.targets()
+            if self._known is None
+        }
 
-    def build(self, kio: ModuleType, _targets: Sequence[TokenTarget]) -> Any:
+    def build(self, kio: ModuleType, _targets: Sequence[changes.TokenTarget]) -> Any:
         assert self._known is not None
         return self.built(kio, self._known[1], timedelta(milliseconds=self.request.period_ms))
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         raise NotImplementedError
 
-    def answers(self, response: Any, targets: Sequence[TokenTarget]) -> Mapping[TokenTarget, Answer]:
+    def answers(self, response: Any, targets: Sequence[changes.TokenTarget]) -> Mapping[changes.TokenTarget, Answer]:
         if not response.error_code:
             self._expires = int(response.expiry_timestamp)
         return super().answers(response, targets)
 
-    async def describe_again(self, targets: Sequence[TokenTarget]) -> dict[TokenTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.TokenTarget]) -> dict[changes.TokenTarget, changes.Status]:
         return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
-    def verdict(self, now: DelegationToken | None) -> Status:
+    def verdict(self, now: DelegationToken | None) -> changes.Status:
         """Return what became of the change, from the token as it is now."""
         if now is None or self._known is None:
-            return Status.UNKNOWN
+            return changes.Status.UNKNOWN
         if self._expires is not None:  # the answer was not lost
             return applied_if(now.expires == self._expires)
         return applied_if(now.expires != self._known[0].expires)
 
 
-class _Renewal(_OfToken[RenewToken]):
+class _Renewal(_OfToken[changes.RenewToken]):
     """At most to the end of the token's lifetime."""
 
     api = "renew_delegation_token"
@@ -176,14 +171,14 @@ class _Renewal(_OfToken[RenewToken]):
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
 
 
-class _Expiration(_OfToken[ExpireToken]):
+class _Expiration(_OfToken[changes.ExpireToken]):
     api = "expire_delegation_token"
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
 
-    def verdict(self, now: DelegationToken | None) -> Status:
+    def verdict(self, now: DelegationToken | None) -> changes.Status:
         return applied_if(now is None) if self.request.period_ms < 0 else super().verdict(now)
 
 
-SENDERS: Senders = {CreateToken: _Making, RenewToken: _Renewal, ExpireToken: _Expiration}
+SENDERS: Senders = {changes.CreateToken: _Making, changes.RenewToken: _Renewal, changes.ExpireToken: _Expiration}

@@ -13,7 +13,8 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from msgspec import Struct
 
-from console.admin.delivery import Answer, Progress, Sender, Senders, applied_if, refuse_duplicates
+from console.admin import delivery
+from console.admin import link as admin_link
 from console.admin.errors import (
     BrokerError,
     Disconnected,
@@ -24,8 +25,7 @@ from console.admin.errors import (
     names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import ANY, Link, Route, aside, decode, delays
-from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
+from console.model import changes
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.identity import uuid_text
@@ -39,7 +39,11 @@ _LONGEST_POLL = 0.5
 
 
 async def describe_topics(
-    link: Link, names: Sequence[str] | None = None, *, to: Route = ANY, within: float | None = None
+    link: admin_link.Link,
+    names: Sequence[str] | None = None,
+    *,
+    to: admin_link.Route = admin_link.ANY,
+    within: float | None = None,
 ) -> TopicListing:
     """Return all topics, or those named, each with its partitions or its failure. Never creates a topic.
 
@@ -61,7 +65,9 @@ async def describe_topics(
     )
 
 
-async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: float | None) -> TopicListing:
+async def _listed(
+    link: admin_link.Link, names: Sequence[str] | None, to: admin_link.Route, within: float | None
+) -> TopicListing:
     """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
@@ -83,10 +89,10 @@ async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: fl
         from console.wire.metadata_decoder import decode_topics
 
         size = len(raw.body)
-        topics = await aside(size, lambda: decode_topics(raw.version, raw.body, error_name))
+        topics = await admin_link.aside(size, lambda: decode_topics(raw.version, raw.body, error_name))
         if topics is not None:
             return TopicListing(topics, {})
-        response = await aside(size, lambda: decode(raw))
+        response = await admin_link.aside(size, lambda: admin_link.decode(raw))
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
@@ -99,7 +105,7 @@ def _import_decoder(_api: str, _version: int) -> None:
     import console.wire.metadata_decoder  # noqa: F401
 
 
-async def topics_by_id(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
+async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
     """Return topic id -> topic (KIP-516). A deleted one is missing. Raises AdminError."""
     found: dict[UUID, Topic] = {}
     ids = sorted(topic_ids, key=lambda each: each.bytes)
@@ -166,10 +172,10 @@ class LeaderWait(Struct, frozen=True):
 
 
 async def wait_for_leaders(
-    link: Link,
+    link: admin_link.Link,
     names: Mapping[str, int | None],
     timeout: float,  # noqa: ASYNC109
-    on_progress: Progress | None = None,
+    on_progress: delivery.Progress | None = None,
 ) -> LeaderWait:
     """Wait until each of these topics has all its partitions, each with a leader.
 
@@ -179,7 +185,7 @@ async def wait_for_leaders(
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    waits = delays(_FIRST_POLL, _LONGEST_POLL)
+    waits = admin_link.delays(_FIRST_POLL, _LONGEST_POLL)
     led: dict[str, tuple[int, int]] = {name: (0, expected or 1) for name, expected in names.items()}
     reported = (-1, -1)
     while True:
@@ -213,14 +219,14 @@ _DEFAULT_THROTTLE = 1.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-R = TypeVar("R", bound=CreateTopics | DeleteTopics | CreatePartitions)
+R = TypeVar("R", bound=changes.CreateTopics | changes.DeleteTopics | changes.CreatePartitions)
 
 
-class _OfTopics(Sender[R, TopicTarget]):
+class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
     """Topics refused by a controller_mutation_rate quota were not applied (KIP-599): they are sent again within the
     request's own time."""
 
-    def __init__(self, link: Link, request: R, validate_only: bool) -> None:
+    def __init__(self, link: admin_link.Link, request: R, validate_only: bool) -> None:
         super().__init__(link, request, validate_only)
         self._throttle = 0.0
         self._topic_ids: dict[str, str] = {}
@@ -231,10 +237,10 @@ class _OfTopics(Sender[R, TopicTarget]):
         limit_ms: int = self.request.timeout_ms
         return limit_ms / 1000
 
-    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+    async def deliver(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Outcome]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.within
-        outcomes: dict[TopicTarget, Outcome] = {}
+        outcomes: dict[changes.TopicTarget, changes.Outcome] = {}
         left = list(targets)
         while left:
             outcomes |= await super().deliver(left)
@@ -246,7 +252,9 @@ class _OfTopics(Sender[R, TopicTarget]):
                 await asyncio.sleep(wait)
         return outcomes
 
-    def answers(self, response: Any, _targets: Sequence[TopicTarget]) -> dict[TopicTarget, Answer]:
+    def answers(
+        self, response: Any, _targets: Sequence[changes.TopicTarget]
+    ) -> dict[changes.TopicTarget, delivery.Answer]:
         self._throttle = response.throttle_time.total_seconds()
         results = next(
             getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
@@ -255,57 +263,62 @@ class _OfTopics(Sender[R, TopicTarget]):
             if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # from KIP-516 on
                 self._topic_ids[result.name] = uuid_text(topic_id)
         return {
-            TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None)) for result in results
+            changes.TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None))
+            for result in results
         }
 
     async def with_leaders(
-        self, outcomes: dict[TopicTarget, Outcome], counts: Mapping[str, int | None]
-    ) -> dict[TopicTarget, Outcome]:
+        self, outcomes: dict[changes.TopicTarget, changes.Outcome], counts: Mapping[str, int | None]
+    ) -> dict[changes.TopicTarget, changes.Outcome]:
         """Wait until all partitions have a leader. Returns the outcomes, applied ones with a failure if some have none
         when the time is up."""
-        applied = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
+        applied = _names(target for target, outcome in outcomes.items() if outcome.status is changes.Status.APPLIED)
         if self.validate_only or not applied:
             return outcomes
         wanted = {name: counts[name] for name in applied}
         waited = await wait_for_leaders(self.link, wanted, self.within, self.on_progress)
-        late = {TopicTarget(name): _leaderless(missing) for name, missing in waited.missing.items()}
-        return outcomes | {target: Outcome(target, Status.APPLIED, failure) for target, failure in late.items()}
+        late = {changes.TopicTarget(name): _leaderless(missing) for name, missing in waited.missing.items()}
+        return outcomes | {
+            target: changes.Outcome(target, changes.Status.APPLIED, failure) for target, failure in late.items()
+        }
 
 
-class _Creation(_OfTopics[CreateTopics]):
+class _Creation(_OfTopics[changes.CreateTopics]):
     api = "create_topics"
     has_check = True
 
-    def __init__(self, link: Link, request: CreateTopics, validate_only: bool) -> None:
+    def __init__(self, link: admin_link.Link, request: changes.CreateTopics, validate_only: bool) -> None:
         super().__init__(link, request, validate_only)
         self._topics = {topic.name: topic for topic in request.topics}
         values = (value for topic in request.topics for value in topic.configs.values())
         self.secrets = [value for value in values if isinstance(value, Secret)]
 
-    def targets(self) -> Iterable[TopicTarget]:
-        return map(TopicTarget, self._topics)
+    def targets(self) -> Iterable[changes.TopicTarget]:
+        return map(changes.TopicTarget, self._topics)
 
-    async def refused(self) -> dict[TopicTarget, Outcome]:
-        return refuse_duplicates([TopicTarget(topic.name) for topic in self.request.topics])
+    async def refused(self) -> dict[changes.TopicTarget, changes.Outcome]:
+        return delivery.refuse_duplicates([changes.TopicTarget(topic.name) for topic in self.request.topics])
 
-    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+    async def deliver(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Outcome]:
         wanted = {name: _wanted_partitions(topic) for name, topic in self._topics.items()}
         outcomes = await self.with_leaders(await super().deliver(targets), wanted)
         if self.validate_only:
             return outcomes
         return {
-            target: replace(each, topic_id=self._topic_ids.get(target.name)) if each.status is Status.APPLIED else each
+            target: replace(each, topic_id=self._topic_ids.get(target.name))
+            if each.status is changes.Status.APPLIED
+            else each
             for target, each in outcomes.items()
         }
 
-    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
         return kio.CreateTopicsRequest(
             topics=tuple(_creatable(kio, self._topics[name]) for name in _names(targets)),
             timeout=timedelta(milliseconds=self.request.timeout_ms),
             validate_only=self.validate_only,
         )
 
-    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         listing = await describe_topics(self.link, _names(targets))
         for name, topic in listing.topics.items():
             if topic.topic_id is not None:
@@ -313,38 +326,38 @@ class _Creation(_OfTopics[CreateTopics]):
         return {target: created(self._topics[target.name], listing) for target in targets}
 
 
-class _Deletion(_OfTopics[DeleteTopics]):
+class _Deletion(_OfTopics[changes.DeleteTopics]):
     api = "delete_topics"
 
-    def targets(self) -> Iterable[TopicTarget]:
-        return map(TopicTarget, self.request.names)
+    def targets(self) -> Iterable[changes.TopicTarget]:
+        return map(changes.TopicTarget, self.request.names)
 
-    async def refused(self) -> dict[TopicTarget, Outcome]:
-        return refuse_duplicates(self.targets())
+    async def refused(self) -> dict[changes.TopicTarget, changes.Outcome]:
+        return delivery.refuse_duplicates(self.targets())
 
-    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
         timeout = timedelta(milliseconds=self.request.timeout_ms)
         if kio.DeleteTopicsRequest.__version__ >= _BY_STATE_FROM:
             states = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in _names(targets))
             return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
         return kio.DeleteTopicsRequest(topic_names=tuple(_names(targets)), timeout=timeout)
 
-    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         listing = await describe_topics(self.link, _names(targets))
         return {target: deleted(target.name, listing) for target in targets}
 
 
-class _Growth(_OfTopics[CreatePartitions]):
+class _Growth(_OfTopics[changes.CreatePartitions]):
     api = "create_partitions"
     has_check = True
 
-    def targets(self) -> Iterable[TopicTarget]:
-        return map(TopicTarget, self.request.counts)
+    def targets(self) -> Iterable[changes.TopicTarget]:
+        return map(changes.TopicTarget, self.request.counts)
 
-    async def deliver(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Outcome]:
+    async def deliver(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Outcome]:
         return await self.with_leaders(await super().deliver(targets), self.request.counts)
 
-    def build(self, kio: ModuleType, targets: Sequence[TopicTarget]) -> Any:
+    def build(self, kio: ModuleType, targets: Sequence[changes.TopicTarget]) -> Any:
         counts = self.request.counts
         return kio.CreatePartitionsRequest(
             topics=tuple(
@@ -354,43 +367,47 @@ class _Growth(_OfTopics[CreatePartitions]):
             validate_only=self.validate_only,
         )
 
-    async def describe_again(self, targets: Sequence[TopicTarget]) -> dict[TopicTarget, Status]:
+    async def describe_again(self, targets: Sequence[changes.TopicTarget]) -> dict[changes.TopicTarget, changes.Status]:
         topics = (await describe_topics(self.link, _names(targets))).topics
         return {target: grown(self.request.counts[target.name], topics.get(target.name)) for target in targets}
 
 
-SENDERS: Senders = {CreateTopics: _Creation, DeleteTopics: _Deletion, CreatePartitions: _Growth}
+SENDERS: delivery.Senders = {
+    changes.CreateTopics: _Creation,
+    changes.DeleteTopics: _Deletion,
+    changes.CreatePartitions: _Growth,
+}
 
 
-def _names(targets: Iterable[TopicTarget]) -> list[str]:
+def _names(targets: Iterable[changes.TopicTarget]) -> list[str]:
     return [target.name for target in targets]
 
 
-def created(wanted: NewTopic, listing: TopicListing) -> Status:
+def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
     """Return whether the topic exists as requested. One with other partitions or replicas existed before."""
     topic = listing.topics.get(wanted.name)
     if topic is None:
-        return Status.NOT_APPLIED if _is_gone(wanted.name, listing) else Status.UNKNOWN
+        return changes.Status.NOT_APPLIED if _is_gone(wanted.name, listing) else changes.Status.UNKNOWN
     partitions = _wanted_partitions(wanted)
     if partitions is not None and len(topic.partitions) != partitions:
-        return Status.NOT_APPLIED
+        return changes.Status.NOT_APPLIED
     if wanted.replication > 0 and topic.replication != wanted.replication:
-        return Status.NOT_APPLIED
-    return Status.APPLIED
+        return changes.Status.NOT_APPLIED
+    return changes.Status.APPLIED
 
 
-def deleted(name: str, listing: TopicListing) -> Status:
+def deleted(name: str, listing: TopicListing) -> changes.Status:
     """Return whether the topic is gone."""
     if name in listing.topics:
-        return Status.NOT_APPLIED
-    return Status.APPLIED if _is_gone(name, listing) else Status.UNKNOWN
+        return changes.Status.NOT_APPLIED
+    return changes.Status.APPLIED if _is_gone(name, listing) else changes.Status.UNKNOWN
 
 
-def grown(count: int, topic: Topic | None) -> Status:
+def grown(count: int, topic: Topic | None) -> changes.Status:
     """Return whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
     if topic is None or len(topic.partitions) > count:
-        return Status.UNKNOWN
-    return applied_if(len(topic.partitions) == count)
+        return changes.Status.UNKNOWN
+    return delivery.applied_if(len(topic.partitions) == count)
 
 
 def _is_gone(name: str, listing: TopicListing) -> bool:
@@ -398,12 +415,12 @@ def _is_gone(name: str, listing: TopicListing) -> bool:
     return failure is not None and failure.name == _GONE
 
 
-def _wanted_partitions(topic: NewTopic) -> int | None:
+def _wanted_partitions(topic: changes.NewTopic) -> int | None:
     """Return the number of partitions of a new topic, None if the broker chooses it."""
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 
-def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
+def _creatable(kio: ModuleType, topic: changes.NewTopic) -> Any:
     return kio.CreatableTopic(
         name=topic.name,
         num_partitions=-1 if topic.assignments else topic.partitions,
@@ -419,7 +436,7 @@ def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
     )
 
 
-def _is_throttled(outcome: Outcome) -> bool:
+def _is_throttled(outcome: changes.Outcome) -> bool:
     return outcome.failure is not None and outcome.failure.name == error_name(ErrorCode.throttling_quota_exceeded)
 
 

@@ -21,27 +21,13 @@ from console.admin.halving import Halving
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
 from console.admin.topics import describe_topics
+from console.model import transactions
 from console.model.acl import AclFilter
 from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
 from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
-from console.model.transactions import (
-    DEFAULT_MAX_TIMEOUT_MS,
-    NO_ONES,
-    UNFINISHED,
-    OpenTransaction,
-    Place,
-    Producer,
-    ProducerListing,
-    StableOffsets,
-    Standing,
-    Transaction,
-    TransactionListing,
-    Transactions,
-    verdict,
-)
 
 MAX_PATTERNS = 1_000
 """Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
@@ -56,15 +42,15 @@ _MAX_TIMEOUT = "transaction.max.timeout.ms"
 
 
 async def stable_offsets(
-    link: Link, places: Iterable[Place]
-) -> tuple[dict[Place, StableOffsets], dict[Place, Failure]]:
+    link: Link, places: Iterable[transactions.Place]
+) -> tuple[dict[transactions.Place, transactions.StableOffsets], dict[transactions.Place, Failure]]:
     """Return the last stable offset and the high watermark of each partition, or its failure. Two requests to each
     leader for each `OFFSETS_AT_ONCE` partitions.
 
     The stable ones are read first: where they are behind, they were behind already before the others were read.
     """
-    found: dict[Place, StableOffsets] = {}
-    failures: dict[Place, Failure] = {}
+    found: dict[transactions.Place, transactions.StableOffsets] = {}
+    failures: dict[transactions.Place, Failure] = {}
     for chunk in parts(tuple(dict.fromkeys(places)), OFFSETS_AT_ONCE):
         stable, unstable = await list_offsets(link, dict.fromkeys(chunk, LATEST), stable=True)
         ends, endless = await list_offsets(link, dict.fromkeys(stable, LATEST))
@@ -72,13 +58,13 @@ async def stable_offsets(
         other = next(iter(why.values()), Failure("UNKNOWN_SERVER_ERROR", "the leader did not answer"))
         for place in chunk:
             if place in ends:
-                found[place] = StableOffsets(stable[place], ends[place])
+                found[place] = transactions.StableOffsets(stable[place], ends[place])
             else:
                 failures[place] = why.get(f"{place[0]}-{place[1]}", other)
     return found, failures
 
 
-async def poll_transactions(link: Link, places: Iterable[Place]) -> Transactions:
+async def poll_transactions(link: Link, places: Iterable[transactions.Place]) -> transactions.Transactions:
     """Return the open transactions of these partitions, with what says whether they hang
     (`model.transactions.verdict`).
 
@@ -96,32 +82,32 @@ async def poll_transactions(link: Link, places: Iterable[Place]) -> Transactions
         gaps = (*gaps, *await _hidden(link))
         after = set(_open(await describe_producers(link, doubtful)))
         open_ = [each._replace(confirmed=_as_found(each) in map(_as_found, after)) for each in open_]
-    return Transactions(
+    return transactions.Transactions(
         offsets,
         tuple(sorted(open_, key=lambda each: (each.place, each.producer.start_offset))),
         listing.transactions,
         {**failures, **before.failures},
         gaps if doubtful else (),
-        DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
+        transactions.DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
         limit is not None,
         link.now_ms(),
     )
 
 
-def _as_found(each: OpenTransaction) -> tuple[Place, int, int, int]:
+def _as_found(each: transactions.OpenTransaction) -> tuple[transactions.Place, int, int, int]:
     return each.place, each.producer.id, each.producer.epoch, each.producer.start_offset
 
 
-def _open(listing: ProducerListing) -> Iterable[OpenTransaction]:
+def _open(listing: transactions.ProducerListing) -> Iterable[transactions.OpenTransaction]:
     return (
-        OpenTransaction(*place, producer)
+        transactions.OpenTransaction(*place, producer)
         for place, producers in listing.producers.items()
         for producer in producers
         if producer.start_offset >= 0
     )
 
 
-def _is_kept(each: OpenTransaction, listing: TransactionListing) -> bool:
+def _is_kept(each: transactions.OpenTransaction, listing: transactions.TransactionListing) -> bool:
     return any(
         known.producer_id == each.producer.id and known.partitions is not None and each.place in known.partitions
         for known in listing.transactions.values()
@@ -129,8 +115,8 @@ def _is_kept(each: OpenTransaction, listing: TransactionListing) -> bool:
 
 
 async def _asked(
-    link: Link, waiting: Sequence[Place]
-) -> tuple[ProducerListing, tuple[TransactionListing, tuple[Failure, ...]]]:
+    link: Link, waiting: Sequence[transactions.Place]
+) -> tuple[transactions.ProducerListing, tuple[transactions.TransactionListing, tuple[Failure, ...]]]:
     """Return the producers of the partitions, and after them what the coordinators know, with what they may have left
     out."""
     producers = await describe_producers(link, waiting)
@@ -142,12 +128,12 @@ async def _asked(
         for who, why in listing.failures.items()
     ]
     known = listing.transactions.values()
-    running = [each.id for each in known if each.state in UNFINISHED][:MOST_RUNNING]
+    running = [each.id for each in known if each.state in transactions.UNFINISHED][:MOST_RUNNING]
     wanted = [*(each.id for each in known if each.producer_id in ids), *running]
     described = await describe_transactions(link, wanted)
     gaps += _unled(before, await _coordinators(link))
     return producers, (
-        TransactionListing({**listing.transactions, **described.transactions}, described.failures),
+        transactions.TransactionListing({**listing.transactions, **described.transactions}, described.failures),
         tuple(gaps),
     )
 
@@ -216,7 +202,7 @@ async def _hidden(link: Link) -> list[Failure]:
 def _no_ones(names: Collection[str]) -> str:
     """Return an id that no ACL names, and below no prefix that one has. Always the same one where there is none like
     it, so that a record has the answer that its replay asks for."""
-    free = (each for each in NO_ONES if not any(name.startswith(each[0]) for name in names))
+    free = (each for each in transactions.NO_ONES if not any(name.startswith(each[0]) for name in names))
     return next(free, secrets.token_hex(16))
 
 
@@ -315,7 +301,7 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
 SENDERS: Senders = {AbortTransaction: _Abort}
 
 
-def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
+def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Outcome | None:
     """Return why the marker must not be written; None if it may."""
     target = request.target
     place = target.topic, target.number
@@ -325,13 +311,13 @@ def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
     if found is None or found.producer.start_offset != request.start_offset:
         text = f"the transaction of producer {target.producer_id} has ended since: nothing was sent"
         return Outcome(target, Status.NOT_APPLIED, Failure("NOT_OPEN", text, "Discard the edit."))
-    judged = verdict(found, seen)
-    if judged.standing is Standing.HANGS and found.producer.epoch == request.producer_epoch:
+    judged = transactions.verdict(found, seen)
+    if judged.standing is transactions.Standing.HANGS and found.producer.epoch == request.producer_epoch:
         return None
     return refused(target, "NOT_HANGING", f"nothing was sent: {judged.why}", judged.remedy or "Discard the edit.")
 
 
-def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
+def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> Status:
     """Return whether the transaction is no longer open. A producer that the leader has forgotten has none."""
     target = request.target
     producers = listing.producers.get((target.topic, target.number))
@@ -358,7 +344,9 @@ _NEEDS = "3.0"
 # Producers, as partitions' leaders know them.
 
 
-async def describe_producers(link: Link, places: Iterable[Place], replica: int | None = None) -> ProducerListing:
+async def describe_producers(
+    link: Link, places: Iterable[transactions.Place], replica: int | None = None
+) -> transactions.ProducerListing:
     """Return the producers of each partition, as its leader knows them, or its failure (KIP-664). Needs Read on the
     topic.
 
@@ -368,23 +356,27 @@ async def describe_producers(link: Link, places: Iterable[Place], replica: int |
     """
     wanted = tuple(dict.fromkeys(places))
     if not wanted:
-        return ProducerListing({})
-    found: dict[Place, tuple[Producer, ...]] = {}
+        return transactions.ProducerListing({})
+    found: dict[transactions.Place, tuple[transactions.Producer, ...]] = {}
     by_broker, failures = await leaders_of(link, wanted) if replica is None else ({replica: list(wanted)}, {})
     answers = await asyncio.gather(*(_producers_at(link, id_, mine) for id_, mine in by_broker.items()))
     for answer in answers:
         found.update(answer.producers)
         failures.update(answer.failures)
-    return ProducerListing(found, failures)
+    return transactions.ProducerListing(found, failures)
 
 
-async def _producers_at(link: Link, broker_id: int, places: Sequence[Place]) -> ProducerListing:
-    found: dict[Place, tuple[Producer, ...]] = {}
-    failures: dict[Place, Failure] = {}
+async def _producers_at(
+    link: Link, broker_id: int, places: Sequence[transactions.Place]
+) -> transactions.ProducerListing:
+    found: dict[transactions.Place, tuple[transactions.Producer, ...]] = {}
+    failures: dict[transactions.Place, Failure] = {}
     await link.require("describe_producers", 0, _NEEDS, broker(broker_id))
     halving = Halving(place_text)
 
-    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[Producer, ...] | Failure]:
+    async def ask(
+        some: Sequence[transactions.Place],
+    ) -> Mapping[transactions.Place, tuple[transactions.Producer, ...] | Failure]:
         response = await link.call("describe_producers", _producers_request(some), to=broker(broker_id))
         return {
             (topic.name, part.partition_index): failure(
@@ -404,10 +396,10 @@ async def _producers_at(link: Link, broker_id: int, places: Sequence[Place]) -> 
             continue
         found |= {place: each for place, each in answer.items() if not isinstance(each, Failure)}
         failures |= {place: each for place, each in answer.items() if isinstance(each, Failure)}
-    return ProducerListing(found, failures)
+    return transactions.ProducerListing(found, failures)
 
 
-def _producers_request(places: Sequence[Place]) -> Any:
+def _producers_request(places: Sequence[transactions.Place]) -> Any:
     def build(kio: ModuleType) -> Any:
         return kio.DescribeProducersRequest(
             topics=tuple(
@@ -419,8 +411,8 @@ def _producers_request(places: Sequence[Place]) -> Any:
     return build
 
 
-def _producer(state: Any) -> Producer:
-    return Producer(
+def _producer(state: Any) -> transactions.Producer:
+    return transactions.Producer(
         int(state.producer_id),
         state.producer_epoch,
         state.last_sequence,
@@ -433,7 +425,9 @@ def _producer(state: Any) -> Producer:
 # What coordinators know.
 
 
-async def list_transactions(link: Link, longer_than_ms: int = -1, pattern: str | None = None) -> TransactionListing:
+async def list_transactions(
+    link: Link, longer_than_ms: int = -1, pattern: str | None = None
+) -> transactions.TransactionListing:
     """Return all transactions of all brokers, not described. A broker that can't be reached is the failure ``broker
     N``.
 
@@ -449,7 +443,7 @@ async def list_transactions(link: Link, longer_than_ms: int = -1, pattern: str |
     answers = await asyncio.gather(*(_listed_at(link, id_, least, needs, (longer_than_ms, pattern)) for id_ in ids))
     listed, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     found = {each.id: each for part in listed for each in part}
-    return TransactionListing(dict(sorted(found.items())), failures)
+    return transactions.TransactionListing(dict(sorted(found.items())), failures)
 
 
 async def _listed_at(
@@ -458,7 +452,7 @@ async def _listed_at(
     least: int,
     needs: str,
     filters: tuple[int, str | None],
-) -> list[Transaction] | AdminError:
+) -> list[transactions.Transaction] | AdminError:
     longer_than_ms, pattern = filters
 
     def build(kio: ModuleType) -> Any:
@@ -480,7 +474,7 @@ async def _listed_at(
     if response.error_code:
         return BrokerError(failure(response.error_code))
     return [
-        Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
+        transactions.Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
         for each in response.transaction_states
     ]
 
@@ -493,13 +487,13 @@ async def _any_transaction(link: Link) -> bool:
 OF_TRANSACTIONS = CoordinatorsOf(1, TRANSACTIONS, ErrorCode.transactional_id_not_found, _any_transaction)
 
 
-async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionListing:
+async def describe_transactions(link: Link, ids: Iterable[str]) -> transactions.TransactionListing:
     """Return each transactional id as its coordinator knows it, or its failure. Needs Describe on the transactional id.
 
     Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
     """
     await link.require("describe_transactions", 0, _NEEDS)
-    found: dict[str, Transaction] = {}
+    found: dict[str, transactions.Transaction] = {}
     failures: dict[str, Failure] = {}
     for chunk in parts(tuple(dict.fromkeys(ids)), IDS_AT_ONCE):
         coordinators, without = await find_coordinators(link, chunk, OF_TRANSACTIONS)
@@ -511,11 +505,11 @@ async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionLi
         for part in answers:
             found.update(part.transactions)
             failures.update(part.failures)
-    return TransactionListing(found, failures)
+    return transactions.TransactionListing(found, failures)
 
 
-async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> TransactionListing:
-    async def ask(some: Sequence[str]) -> Mapping[str, Transaction | Failure]:
+async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> transactions.TransactionListing:
+    async def ask(some: Sequence[str]) -> Mapping[str, transactions.Transaction | Failure]:
         response = await until_settled(
             lambda: describe_ids(link, broker_id, some),
             lambda answer: any(each.error_code in COORDINATOR_MOVES for each in answer.transaction_states),
@@ -531,8 +525,8 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> Trans
     try:
         answer = await Halving().read(ids, ask)
     except AdminError as error:
-        return TransactionListing({}, dict.fromkeys(ids, error.failure))
-    return TransactionListing(
+        return transactions.TransactionListing({}, dict.fromkeys(ids, error.failure))
+    return transactions.TransactionListing(
         {id_: each for id_, each in answer.items() if not isinstance(each, Failure)},
         {id_: each for id_, each in answer.items() if isinstance(each, Failure)},
     )
@@ -547,8 +541,8 @@ def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[An
     )
 
 
-def _described(state: Any, coordinator: int) -> Transaction:
-    return Transaction(
+def _described(state: Any, coordinator: int) -> transactions.Transaction:
+    return transactions.Transaction(
         state.transactional_id,
         int(state.producer_id),
         state.transaction_state,

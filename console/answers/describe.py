@@ -248,16 +248,7 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
-    from console.present.groups import (
-        GROUPS,
-        LAGS,
-        NODES,
-        GroupRow,
-        group_line,
-        member_columns,
-        partition_rows,
-        subtopology_columns,
-    )
+    from console.present import groups
 
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
@@ -265,19 +256,19 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
         unread = problems(snapshot, Part.GROUPS, f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
-    line = "".join(text for text, _ in group_line(group, lag, trend))
+    line = "".join(text for text, _ in groups.group_line(group, lag, trend))
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:
-        parts["members"] = table_of("members", member_columns(group), group.members, empty="no members")
+        parts["members"] = table_of("members", groups.member_columns(group), group.members, empty="no members")
     if group.topology is not None:
-        parts["topology"] = table_of("topology", subtopology_columns(group.topology), group.topology)
+        parts["topology"] = table_of("topology", groups.subtopology_columns(group.topology), group.topology)
     if group.nodes is not None:
-        parts["nodes"] = table_of("nodes", NODES, group.nodes, empty=group.no_nodes or "no nodes")
+        parts["nodes"] = table_of("nodes", groups.NODES, group.nodes, empty=group.no_nodes or "no nodes")
     if lag is not None:
         empty = NOT_READ if lag.failures else "no offsets committed"
-        rows = map(partition_rows(group, trend), lag.partitions)
-        parts["partitions"] = table_of("partitions", LAGS, rows, empty=empty)
-    return (line,), GROUPS.detail(GroupRow(group, lag, trend)), parts
+        rows = map(groups.partition_rows(group, trend), lag.partitions)
+        parts["partitions"] = table_of("partitions", groups.LAGS, rows, empty=empty)
+    return (line,), groups.GROUPS.detail(groups.GroupRow(group, lag, trend)), parts
 
 
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {

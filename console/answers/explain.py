@@ -9,20 +9,8 @@ from console.language.acl_words import require_checked
 from console.language.errors import CommandError
 from console.language.verbs.explain import Explain
 from console.language.vocabulary import problems
+from console.model import authorizer
 from console.model.acl import CLUSTER_NAME, Acl, has_type
-from console.model.authorizer import (
-    ALL,
-    EVERYBODY,
-    OPERATIONS_OF,
-    WILDCARD,
-    AclIndex,
-    Decision,
-    Request,
-    address_as_compared,
-    address_in,
-    is_compared,
-    range_of,
-)
 from console.model.codes import AclOperation, AclResourceType
 from console.model.numbers import Data
 from console.model.parts import Part
@@ -53,11 +41,11 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
     if Part.ACLS not in snapshot.read_at:
         raise _unread(snapshot)
     type_, name = statement.resource_type, statement.resource_name or CLUSTER_NAME
-    index = AclIndex(_concerned(statement, name, snapshot), ranges=host_ranges(snapshot))
-    decided: list[tuple[Request, Decision, str]] = []
+    index = authorizer.AclIndex(_concerned(statement, name, snapshot), ranges=host_ranges(snapshot))
+    decided: list[tuple[authorizer.Request, authorizer.Decision, str]] = []
     more = 0
     for operation in _asked(statement.operations, type_):
-        request = Request(statement.principal, host, operation, type_, name)
+        request = authorizer.Request(statement.principal, host, operation, type_, name)
         decision = index.decide(request)
         others = [] if host is not None else [*_by_address(request, decision, index)]
         decided.append((request, decision, "elsewhere" if others else host or "anywhere"))
@@ -91,13 +79,17 @@ def _concerned(statement: Explain, name: str, snapshot: Snapshot) -> Iterable[Ac
     """
     if _IDEMPOTENT in _asked(statement.operations, statement.resource_type):
         return snapshot.acls
-    return [acl for acl in snapshot.acls if name.startswith(on := acl.resource_name) or on in (WILDCARD, CLUSTER_NAME)]
+    return [
+        acl
+        for acl in snapshot.acls
+        if name.startswith(on := acl.resource_name) or on in (authorizer.WILDCARD, CLUSTER_NAME)
+    ]
 
 
 def _host(statement: Explain) -> str | None:
-    if statement.host == WILDCARD:
+    if statement.host == authorizer.WILDCARD:
         return None
-    host = address_as_compared(statement.host)
+    host = authorizer.address_as_compared(statement.host)
     if host is None:
         hint = "brokers compare the address that a connection comes from, never a name"
         raise CommandError(f"'{clean(statement.host, 80)}' is not an address", hint, statement.host_span)
@@ -115,24 +107,32 @@ def _unread(snapshot: Snapshot) -> CommandError:
 
 def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterator[AclOperation]:
     """Yield each operation once; ALL becomes every operation of the type."""
-    each = [one for operation in operations for one in (OPERATIONS_OF[type_] if operation == ALL else (operation,))]
+    each = [
+        one
+        for operation in operations
+        for one in (authorizer.OPERATIONS_OF[type_] if operation == authorizer.ALL else (operation,))
+    ]
     yield from dict.fromkeys(each)
 
 
-def _by_address(request: Request, elsewhere: Decision, index: AclIndex) -> Iterator[tuple[Request, Decision, str]]:
+def _by_address(
+    request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
+) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
     """Yield the addresses and ranges that ACLs name and whose decision differs from that of all others. A range is
     decided by those of its addresses that no other ACL names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}
-    for host in sorted(each for each in named if each != WILDCARD and is_compared(each, ranges=index.ranges)):
-        at = request._replace(host=address_in(host, named))
+    for host in sorted(
+        each for each in named if each != authorizer.WILDCARD and authorizer.is_compared(each, ranges=index.ranges)
+    ):
+        at = request._replace(host=authorizer.address_in(host, named))
         decision = index.decide(at)
         if bool(decision.allowed) != bool(elsewhere.allowed):
             yield at, decision, host
 
 
-def _row(request: Request, decision: Decision, place: str) -> Row:
+def _row(request: authorizer.Request, decision: authorizer.Decision, place: str) -> Row:
     answer = "allowed" if decision.allowed else "denied"
     data: dict[str, Data] = {
         "principal": request.principal,
@@ -153,14 +153,14 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
     return [dict(ACLS["resource"].data(AclRow(acl, "", False))) for acl in acls]
 
 
-def _unless(decision: Decision) -> list[Data]:
+def _unless(decision: authorizer.Decision) -> list[Data]:
     """Return the settings, which brokers hide, that could change the decision."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, OPEN]
 
 
-def by_text(decision: Decision) -> str:
+def by_text(decision: authorizer.Decision) -> str:
     """Return which ACL decides, and how many others do, too."""
     if decision.by:
         more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
@@ -168,7 +168,7 @@ def by_text(decision: Decision) -> str:
     return "no ACL allows it" if decision.has_acls else "no ACL is on it"
 
 
-def _conditions(decided: Iterable[tuple[Request, Decision, str]]) -> Iterator[str]:
+def _conditions(decided: Iterable[tuple[authorizer.Request, authorizer.Decision, str]]) -> Iterator[str]:
     """Yield what brokers do not report, where it would change a decision, and the allows that a deny overrides."""
     denied = [(request, decision) for request, decision, _ in decided if not decision.allowed]
     for _, decision in denied:
@@ -179,13 +179,15 @@ def _conditions(decided: Iterable[tuple[Request, Decision, str]]) -> Iterator[st
     if not denied:
         return
     who = denied[0][0].principal
-    who = "the user" if who == EVERYBODY else clean(who, 120)
+    who = "the user" if who == authorizer.EVERYBODY else clean(who, 120)
     yield f"Denied unless {who} is a super user, which brokers do not say."
     if any(decision.allowed is None and not decision.has_acls for _, decision in denied):
         yield f"No ACL is on the resource: allowed where the brokers have {OPEN}=true, which they do not say."
 
 
-def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) -> Iterator[str]:
+def _hints(
+    decided: Iterable[tuple[authorizer.Request, authorizer.Decision, str]], index: authorizer.AclIndex
+) -> Iterator[str]:
     """Yield facts that are easily overlooked."""
     denied = {request.operation: request for request, decision, _ in decided if not decision.allowed}
     if not denied:
@@ -202,7 +204,7 @@ def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) ->
     yield from _near_misses(request, index)
 
 
-def _untyped(principal: str, name: str, type_: AclResourceType, index: AclIndex) -> Iterator[str]:
+def _untyped(principal: str, name: str, type_: AclResourceType, index: authorizer.AclIndex) -> Iterator[str]:
     """Yield notes on principals without a type: the one that is asked for, and those of ACLs, which old brokers
     accepted.
     """
@@ -215,7 +217,7 @@ def _untyped(principal: str, name: str, type_: AclResourceType, index: AclIndex)
         yield f"An ACL on it is of {who}, which has no type: for all but super users brokers fail to decide. Revoke it."
 
 
-def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:
+def _near_misses(request: authorizer.Request, index: authorizer.AclIndex) -> Iterator[str]:
     """Yield ACLs on the resource that are probably meant for this principal and never match."""
     type_, name = request.resource_type, request.resource_name
     there = [*index.patterns_on(type_, name)]
@@ -223,10 +225,10 @@ def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:
     alike = {who for each in there for who in index.principals_at(each) if who.casefold() == wanted}
     if other := sorted(alike - {request.principal}):
         yield f"There are ACLs for {clean(other[0], 120)}: upper and lower case count in a principal."
-    hosts = {acl.host for acl in index.of(request.principal, type_, name) if acl.host != WILDCARD}
-    if never := sorted(host for host in hosts if not is_compared(host, ranges=index.ranges)):
-        written = address_as_compared(never[0])
+    hosts = {acl.host for acl in index.of(request.principal, type_, name) if acl.host != authorizer.WILDCARD}
+    if never := sorted(host for host in hosts if not authorizer.is_compared(host, ranges=index.ranges)):
+        written = authorizer.address_as_compared(never[0])
         why = f"brokers write that address {written}" if written else "it is not an address as brokers write it"
-        if range_of(never[0]) is not None:
+        if authorizer.range_of(never[0]) is not None:
             why = "brokers before 4.4 know no ranges of addresses"
         yield f"An ACL from {clean(never[0], 80)} never matches: {why}."

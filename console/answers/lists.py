@@ -10,16 +10,8 @@ from msgspec.structs import replace
 
 from console.answers.quotas import sorted_entities, without_empty
 from console.answers.results import Column, Row, Table, titles
+from console.language import filters as language_filters
 from console.language.arguments import regex_hint
-from console.language.filters import (
-    ConfigFilter,
-    Test,
-    glob_test,
-    require_names,
-    row_test,
-    split_fields,
-    without_acl_filters,
-)
 from console.language.statements import FieldFilter
 from console.language.verbs.listing import SIZE, List, asks_for
 from console.language.vocabulary import problems
@@ -30,20 +22,11 @@ from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
+from console.present import kinds
 from console.present.acls import AclRow
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Columns
 from console.present.groups import GroupRow
-from console.present.kinds import (
-    KINDS,
-    client_rows,
-    ip_rows,
-    logger_rows,
-    resource_rows,
-    scram_rows,
-    token_rows,
-    user_rows,
-)
 from console.present.names import NOTHING, some
 from console.present.quorum import quorum_rows
 from console.present.quotas import QuotaRow
@@ -59,7 +42,7 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
     Raises:
         CommandError: a filter is on a column that the kind does not have.
     """
-    require_names(statement, KINDS[statement.kind].of("filter"))
+    language_filters.require_names(statement, kinds.KINDS[statement.kind].of("filter"))
     return _LISTS[statement.kind](statement, snapshot)
 
 
@@ -67,7 +50,7 @@ def _table(
     statement: List,
     snapshot: Snapshot,
     rows: Iterable[R],
-    names: Callable[[R, Test], bool],
+    names: Callable[[R, language_filters.Test], bool],
     parts: tuple[str, ...],
     resource: Callable[[R], ConfigResource] | None = None,
     shown: Columns[R] | None = None,
@@ -80,10 +63,12 @@ def _table(
         resource: of a row, where configs can be filtered on, too.
         shown: the columns, where those of the kind are not all shown.
     """
-    columns: Columns[R] = shown or KINDS[statement.kind]
-    by_columns, fields = split_fields(statement) if resource is not None else (statement, ())
-    passes = row_test(by_columns, KINDS[statement.kind].of("filter"), CONFIG_KEYS if resource is not None else "")
-    name_test, configs, found = _names(statement), ConfigFilter(fields), []
+    columns: Columns[R] = shown or kinds.KINDS[statement.kind]
+    by_columns, fields = language_filters.split_fields(statement) if resource is not None else (statement, ())
+    passes = language_filters.row_test(
+        by_columns, kinds.KINDS[statement.kind].of("filter"), CONFIG_KEYS if resource is not None else ""
+    )
+    name_test, configs, found = _names(statement), language_filters.ConfigFilter(fields), []
     unknown: list[str] = []
     for row in rows:
         passed = passes(row) if names(row, name_test) else False
@@ -115,8 +100,8 @@ def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[st
     )
 
 
-def _names(statement: List) -> Test:
-    return glob_test([glob.pattern for glob in statement.globs])
+def _names(statement: List) -> language_filters.Test:
+    return language_filters.glob_test([glob.pattern for glob in statement.globs])
 
 
 def _topics(statement: List, snapshot: Snapshot) -> Table:
@@ -159,7 +144,7 @@ def _quotas(statement: List, snapshot: Snapshot) -> Table:
 
 
 def _acls(statement: List, snapshot: Snapshot) -> Table:
-    bare, affects = without_acl_filters(statement)
+    bare, affects = language_filters.without_acl_filters(statement)
     rows = (AclRow(acl, "", True) for acl in snapshot.acls if affects is None or affects(acl))
     table = _table(
         bare, snapshot, rows, lambda row, test: test(row.acl.principal) or test(row.acl.resource_name), (Part.ACLS,)
@@ -194,7 +179,9 @@ def _simple(
 
 def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
     """Return the table of a type that has configs of its own and nothing else."""
-    return _simple(lambda snapshot: resource_rows(snapshot, type_), lambda row: row.name, Part.CONFIGS, Part.RESOURCES)
+    return _simple(
+        lambda snapshot: kinds.resource_rows(snapshot, type_), lambda row: row.name, Part.CONFIGS, Part.RESOURCES
+    )
 
 
 _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
@@ -202,15 +189,15 @@ _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
         "topics": _topics,
         "brokers": _brokers,
         "quorum": _simple(quorum_rows, lambda row: str(row.replica.id), Part.QUORUM),
-        "users": _simple(user_rows, lambda row: row.user, Part.QUOTAS, Part.SCRAM, Part.ACLS),
-        "clients": _simple(client_rows, lambda row: row.name, Part.QUOTAS),
-        "ips": _simple(ip_rows, lambda row: row.name, Part.QUOTAS),
+        "users": _simple(kinds.user_rows, lambda row: row.user, Part.QUOTAS, Part.SCRAM, Part.ACLS),
+        "clients": _simple(kinds.client_rows, lambda row: row.name, Part.QUOTAS),
+        "ips": _simple(kinds.ip_rows, lambda row: row.name, Part.QUOTAS),
         "quotas": _quotas,
         "acls": _acls,
         "groups": _groups,
-        "loggers": _simple(logger_rows, lambda row: row.entry.name, Part.CONFIGS),
+        "loggers": _simple(kinds.logger_rows, lambda row: row.entry.name, Part.CONFIGS),
         **{each.plural: _resources(each) for each in listed_alone()},
-        "scram": _simple(scram_rows, lambda row: row.user, Part.SCRAM),
-        "tokens": _simple(token_rows, lambda row: row.id, Part.TOKENS),
+        "scram": _simple(kinds.scram_rows, lambda row: row.user, Part.SCRAM),
+        "tokens": _simple(kinds.token_rows, lambda row: row.id, Part.TOKENS),
     }
 )

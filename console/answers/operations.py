@@ -10,13 +10,13 @@ from console.answers.results import Table, table_of
 from console.model.journal_lines import Origin
 from console.model.snapshot import ReadFailure, Snapshot
 from console.operations.operation import Operation
-from console.present.moves import COPIES, MOVES, OPERATIONS, OperationRow, copy_rows, running_rows
+from console.present import moves
 
 
 def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
     """Return operations with their progress. holder: the process that works on the open one."""
-    rows = (OperationRow(each, holder) for each in some)
-    table = table_of("operations", OPERATIONS, rows, "operations", "no operation is in the journal of this host")
+    rows = (moves.OperationRow(each, holder) for each in some)
+    table = table_of("operations", moves.OPERATIONS, rows, "operations", "no operation is in the journal of this host")
     return replace(table, notes=tuple(_notes(some, holder)))
 
 
@@ -37,7 +37,7 @@ def running_moves_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
     """Return all reassignments under way. operations: the open ones, by this host's journal."""
-    table = table_of("moves", MOVES, running_rows(snapshot, operations), "moving now", "no partition moves")
+    table = table_of("moves", moves.MOVES, moves.running_rows(snapshot, operations), "moving now", "no partition moves")
     return replace(table, problems=problems)
 
 
@@ -49,4 +49,6 @@ def dir_copies_table(
     """
     title = "copied between directories of a broker"
     empty = "no replica is copied between directories of a broker"
-    return replace(table_of("dir_copies", COPIES, copy_rows(snapshot, operations), title, empty), problems=problems)
+    return replace(
+        table_of("dir_copies", moves.COPIES, moves.copy_rows(snapshot, operations), title, empty), problems=problems
+    )

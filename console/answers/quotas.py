@@ -28,9 +28,9 @@ from console.model.quota import (
 from console.model.snapshot import Snapshot
 from console.plan.diff import after
 from console.plan.plan import Plan
+from console.present import quotas as present_quotas
 from console.present.kinds import SCRAM, scram_rows
 from console.present.names import NOTHING, plural, quota_entity
-from console.present.quotas import EFFECTIVE, QUOTAS, VALUES, EffectiveRow, QuotaRow, ValueRow
 
 
 def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
@@ -53,8 +53,8 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
     if statement.full and not keys:
         below = _below(entity, snapshot.quotas)
         if below:
-            rows = (QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
-            parts["clients"] = without_empty(table_of("clients", QUOTAS, rows, "With single clients:"))
+            rows = (present_quotas.QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
+            parts["clients"] = without_empty(table_of("clients", present_quotas.QUOTAS, rows, "With single clients:"))
         parts.update(_counting(entity, snapshot) if Part.QUOTAS not in unread else {})
         if name is not None and not entity.has(CLIENT_ID):
             rows_of_user = scram_rows(snapshot, [name]) if Part.SCRAM not in unread else ()
@@ -70,8 +70,8 @@ def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: 
         edit = staged.get(key)
         if key in own or edit is not None or keys:
             wanted = after(edit, None, Inheritance(Snapshot())) if edit is not None else None
-            rows.append(ValueRow(key, own.get(key), wanted))
-    return table_of("quotas", VALUES, rows, empty="no quota is set here")
+            rows.append(present_quotas.ValueRow(key, own.get(key), wanted))
+    return table_of("quotas", present_quotas.VALUES, rows, empty="no quota is set here")
 
 
 def _below(entity: QuotaEntity, quotas: Mapping[QuotaEntity, QuotaValues]) -> list[QuotaEntity]:
@@ -136,8 +136,8 @@ def _client(client: str) -> str:
 
 def _effective_table(effective: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
     brokers = len(snapshot.cluster.brokers)
-    rows = [EffectiveRow(*each) for each in effective]
-    table = table_of("effective", EFFECTIVE, rows, title)
+    rows = [present_quotas.EffectiveRow(*each) for each in effective]
+    table = table_of("effective", present_quotas.EFFECTIVE, rows, title)
     note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself"
     at_one = any(row.key == CONTROLLER_MUTATION_RATE and row.level is not None for row in rows)
     note += f"; {CONTROLLER_MUTATION_RATE} on the controller alone." if at_one else "."

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.cli.opening import DONE, FAILED, USAGE, command_client, context_of, with_session
+from console.cli import opening
 from console.model.entity_types import in_files
 from console.model.parts import Part
 from console.terminal import complain
@@ -54,7 +54,7 @@ def run_compare(options: argparse.Namespace) -> int:
         return _brokers(options)
     if options.left is None or options.right is None:
         complain("compare takes two things, or --brokers: see kac compare --help")
-        return USAGE
+        return opening.USAGE
     resources = [found for text in (options.left, options.right) if (found := _resource(text)) is not None]
     if len(resources) == 2:
         return _entities(resources, options)
@@ -74,13 +74,13 @@ def run_compare(options: argparse.Namespace) -> int:
         complain(f"left out of the comparison: {part}, which one side does not show")
     differences = compare(*(without(side, unread) for side in sides))
     Printer(options.output)(difference_table(differences, options.left, options.right))
-    return FAILED if unread else _code(bool(differences), options)
+    return opening.FAILED if unread else _code(bool(differences), options)
 
 
 def _code(differs: bool, options: argparse.Namespace) -> int:
     from console.cli.files import CHANGES
 
-    return CHANGES if differs and options.exit_code else DONE
+    return CHANGES if differs and options.exit_code else opening.DONE
 
 
 def _resource(text: str) -> ConfigResource | None:
@@ -109,12 +109,12 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
         found = read([text])
         if found is not None and found.reassign is not None:
             complain(f"{text}: kac plan -f says what a reassignment moves; it is no state to compare")
-            return USAGE
-        return USAGE if found is None else _Side(found.wanted)
+            return opening.USAGE
+        return opening.USAGE if found is None else _Side(found.wanted)
     named = argparse.Namespace(**{**vars(options), "context": text})
-    context = context_of(named)
+    context = opening.context_of(named)
     if context is None:
-        return USAGE
+        return opening.USAGE
     from console import event_loop
     from console.admin.errors import AdminError
     from console.files.wanted import PARTS, owned_lines, wanted_of
@@ -124,7 +124,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
-    client = command_client(context)
+    client = opening.command_client(context)
     session = Session(client, context, "compare")
 
     async def read_all() -> Mapping[ConfigPlace, str]:
@@ -135,7 +135,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
         owned = event_loop.run(read_all())
     except (AdminError, Refused) as error:
         complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
-        return FAILED
+        return opening.FAILED
     finally:
         client.close()
     failures = [each for each in session.snapshot.failures if each.part in PARTS]
@@ -155,7 +155,7 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
     from console.session.reading import read_needs
 
     need = Needs(frozenset({Part.REASSIGNMENTS}), resources=frozenset(resources))
-    known = with_session(options, "compare", partial(read_needs, need=need))
+    known = opening.with_session(options, "compare", partial(read_needs, need=need))
     if isinstance(known, int):
         return known
     sets = [known.configs.get(resource) for resource in resources]
@@ -165,7 +165,7 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
             complain(
                 f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}"
             )
-            return FAILED
+            return opening.FAILED
     table: Table = entity_table(sets[0], sets[1], options.left, options.right)  # type: ignore[arg-type]
     Printer(options.output)(table)
     shown = {row.data["key"] for row in table.rows} & THROTTLES
@@ -185,7 +185,7 @@ def _brokers(options: argparse.Namespace) -> int:
     from console.model.config import broker_resource
     from console.session.reading import read_needs
 
-    known = with_session(options, "compare", partial(read_needs, need=Needs(every=frozenset({BROKER}))))
+    known = opening.with_session(options, "compare", partial(read_needs, need=Needs(every=frozenset({BROKER}))))
     if isinstance(known, int):
         return known
     ids = sorted(node.id for node in known.cluster.brokers or known.cluster.controllers)
@@ -198,4 +198,4 @@ def _brokers(options: argparse.Namespace) -> int:
     rows = broker_matrix(sets, every=options.every)
     table = broker_table(rows, sorted(sets))
     Printer(options.output)(table if len(sets) == len(ids) else replace(table, empty="those that were read are alike"))
-    return FAILED if len(sets) < len(ids) else _code(bool(rows), options)
+    return opening.FAILED if len(sets) < len(ids) else _code(bool(rows), options)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from console.cli import noun
 from console.cli import noun as nouns
-from console.cli.noun import Answers, Carry, Change, Found, Noun, OptionsError, Statements
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, whole_number
 
@@ -101,7 +101,7 @@ _ELSEWHERE = {
 # -- what they mean ----------------------------------------------------------------------------------------------------
 
 
-def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> Statements | Carry:
+def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> noun.Statements | noun.Carry:
     match action:
         case "list":
             return _listed(kind, given)
@@ -109,14 +109,14 @@ def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> Statements |
             return _described(kind, given)
         case "alter":
             if len(given.group) != 1:
-                raise OptionsError("--alter needs one --group")
+                raise noun.OptionsError("--alter needs one --group")
             return nouns.alteration(f"group {quote(given.group[0])}", given)
         case "reset-offsets":
             return _reset(kind, given)
     if action == DELETE_OFFSETS or (kind is CONSUMERS and given.topic):
         clauses = _clauses(kind, given)
         if not (given.group and clauses):
-            raise OptionsError(f"--{action} needs --group and --{kind.topic}")
+            raise noun.OptionsError(f"--{action} needs --group and --{kind.topic}")
         names = tuple(given.group)
         return _of_each(kind, names, lambda name: [f"delete group {quote(name)}{clause}" for clause in clauses])
     return _of_each(kind, _names(given, action), lambda name: [f"delete group {quote(name)}"])
@@ -125,11 +125,11 @@ def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> Statements |
 def _names(given: argparse.Namespace, action: str) -> tuple[str, ...]:
     """Return the groups that are named, none for all. Raises OptionsError unless it is either."""
     if bool(given.group) == given.all_groups:
-        raise OptionsError(f"--{action} needs --group NAME or --all-groups")
+        raise noun.OptionsError(f"--{action} needs --group NAME or --all-groups")
     return tuple(dict.fromkeys(given.group))
 
 
-def _listed(kind: Kind, given: argparse.Namespace) -> Statements:
+def _listed(kind: Kind, given: argparse.Namespace) -> noun.Statements:
     states = _filters("state", STATES, given.state)
     types = _filters("type", TYPES, given.type) if kind is CONSUMERS else [f" type={kind.name}"]
     return tuple(f"list groups{state}{type_}" for state in states for type_ in types)
@@ -143,26 +143,26 @@ def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     for word in words:
         if word.lower() not in spelled:
-            raise OptionsError(f"there is no {name} '{word[:80]}': {', '.join(known)}")
+            raise noun.OptionsError(f"there is no {name} '{word[:80]}': {', '.join(known)}")
     return [f" {name}={quote_pattern(spelled[word.lower()])}" for word in words] or [""]
 
 
-def _described(kind: Kind, given: argparse.Namespace) -> Statements | Carry:
+def _described(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carry:
     names = _names(given, DESCRIBE)
     chosen = {"members": given.members, "partitions": given.offsets, "": given.state is not None}
     if given.state:
-        raise OptionsError("--state takes no value with --describe")
+        raise noun.OptionsError("--state takes no value with --describe")
     parts = frozenset(part for part, is_chosen in chosen.items() if is_chosen) or None
     if names and parts is None:
         return tuple(f"describe group {quote(name)}" for name in names)
 
-    async def carry(client: Client, context: Context) -> Answers | Found:
+    async def carry(client: Client, context: Context) -> noun.Answers | noun.Found:
         from console.language.grammar import parse
 
         found = names or await _known(client, context, kind)
         if not found:
             return _none(kind)
-        return Answers(parse("\n".join(f"describe group {quote(name)}" for name in found)), parts)
+        return noun.Answers(parse("\n".join(f"describe group {quote(name)}" for name in found)), parts)
 
     return carry
 
@@ -174,7 +174,7 @@ def _of_each(
     *,
     to: Literal["apply", "show"] = "apply",
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None,
-) -> Statements | Carry:
+) -> noun.Statements | noun.Carry:
     """Return the change of groups.
 
     Args:
@@ -186,19 +186,19 @@ def _of_each(
     if names and kind is CONSUMERS and to == "apply":
         return tuple(text for name in names for text in texts(name))
 
-    async def carry(client: Client, context: Context) -> Change | Found:
+    async def carry(client: Client, context: Context) -> noun.Change | noun.Found:
         found = names if names and kind is CONSUMERS else await _known(client, context, kind, names)
         if not found:
             return _none(kind)
-        return Change(tuple(text for name in found for text in texts(name)), to, lines)
+        return noun.Change(tuple(text for name in found for text in texts(name)), to, lines)
 
     return carry
 
 
-def _none(kind: Kind) -> Found:
+def _none(kind: Kind) -> noun.Found:
     from console.answers.results import Table
 
-    return Found([Table("groups", (), (), empty=f"no {kind.name} groups")])
+    return noun.Found([Table("groups", (), (), empty=f"no {kind.name} groups")])
 
 
 async def _known(client: Client, context: Context, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ async def _known(client: Client, context: Context, kind: Kind, names: tuple[str,
     listing = await client.run(list_groups)
     for name in names:
         if (group := listing.groups.get(name)) is not None and not kind.knows(group):
-            raise OptionsError(f"group '{name}' is no {kind.name} group: its type is {group.type}")
+            raise noun.OptionsError(f"group '{name}' is no {kind.name} group: its type is {group.type}")
     failures = listing.failures
     if not listing.groups and not failures:
         failures = await SnapshotReader(client, context).why_no_groups()
@@ -230,22 +230,22 @@ async def _known(client: Client, context: Context, kind: Kind, names: tuple[str,
 # -- offsets -----------------------------------------------------------------------------------------------------------
 
 
-def _reset(kind: Kind, given: argparse.Namespace) -> Statements | Carry:
+def _reset(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carry:
     names = _names(given, RESET)
     places = [(name, getattr(given, name, None)) for name in _PLACES]
     targets = [(name, value) for name, value in places if value not in (None, False)]
     if len(targets) != 1:
         ways = ", ".join(_flag(name) for name, _ in places if hasattr(given, name))
-        raise OptionsError(f"--reset-offsets needs one of {ways}")
+        raise noun.OptionsError(f"--reset-offsets needs one of {ways}")
     ((target, value),) = targets
     clauses, every = _clauses(kind, given), getattr(given, f"all_{kind.topic}s".replace("-", "_"))
     if (bool(clauses) + every > 1) or not (clauses or every or target == "from_file"):
-        raise OptionsError(f"--reset-offsets needs --{kind.topic} or --all-{kind.topic}s")
+        raise noun.OptionsError(f"--reset-offsets needs --{kind.topic} or --all-{kind.topic}s")
     if target == "from_file" and len(names) != 1:
         _check_file(value)
     dry, export = given.dry_run, bool(getattr(given, "export", False))
     if given.execute and (dry or export):
-        raise OptionsError("--execute changes offsets, --dry-run and --export only show them: give one of them")
+        raise noun.OptionsError("--execute changes offsets, --dry-run and --export only show them: give one of them")
     place = _PLACES[target](value)
     word = "share " if kind is SHARE else ""
     return _of_each(
@@ -267,7 +267,7 @@ def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
     for text in getattr(given, kind.topic.replace("-", "_")):
         topic, colon, numbers = text.partition(":")
         if not topic or (colon and not numbers):
-            raise OptionsError(f"'{text[:80]}' is no topic with partitions, as orders or orders:0,1")
+            raise noun.OptionsError(f"'{text[:80]}' is no topic with partitions, as orders or orders:0,1")
         of = [f" partition {quote(number)}" for number in numbers.split(",")] if colon else [""]
         found += [f" topic {quote(topic)}{part}" for part in of]
     return found
@@ -278,7 +278,7 @@ def _check_file(path: str) -> None:
     from console.language.offset_files import read_text
 
     if read_text(path).partition("\n")[0].count(",") == 2:
-        raise OptionsError("several groups need a file with them: group,topic,partition,offset")
+        raise noun.OptionsError("several groups need a file with them: group,topic,partition,offset")
 
 
 def _exported(edits: Sequence[Edit], *, with_group: bool) -> list[str]:
@@ -294,7 +294,7 @@ def _at(text: str) -> str:
         moment = datetime.fromisoformat(text)
         return _time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        raise OptionsError(f"--to-datetime is YYYY-MM-DDThh:mm:ss.sss, not '{text[:80]}'") from None
+        raise noun.OptionsError(f"--to-datetime is YYYY-MM-DDThh:mm:ss.sss, not '{text[:80]}'") from None
 
 
 _DURATION = re.compile(
@@ -307,7 +307,7 @@ def _ago(text: str) -> str:
     found = _DURATION.fullmatch(text)
     days, with_time, *times = found.groups() if found is not None else ("", "", "", "", "")
     if not (days or any(times)) or with_time in ("T", "t"):
-        raise OptionsError(f"--by-duration is PnDTnHnMnS, as PT1H30M, not '{text[:80]}'")
+        raise noun.OptionsError(f"--by-duration is PnDTnHnMnS, as PT1H30M, not '{text[:80]}'")
     hours, minutes, seconds = (float(each or 0) for each in times)
     return _time(datetime.now(UTC) - timedelta(int(days or 0), seconds, 0, 0, minutes, hours))
 
@@ -359,12 +359,12 @@ examples:
 """
 
 
-def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> Noun:
+def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> noun.Noun:
     """Return the noun of a kind. described, deleted: what --describe shows, and --delete does, for its help."""
     offsets = "start offsets" if kind is SHARE else "offsets"
     configs = {ALTER: "set or remove configs"} if kind is CONSUMERS else {}
     what = "groups" if kind is CONSUMERS else f"{kind.name} groups"
-    return Noun(
+    return noun.Noun(
         name,
         f"list, describe and {'configure' if configs else 'delete'} {what}, reset and delete their offsets",
         {

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.cli.lake import contexts_of, lake_of_options, names_of, open_lake, seconds_between, write_metrics
+from console.cli import lake as cli_lake
 from console.cli.opening import DONE, FAILED, USAGE, open_log_file
 from console.contexts import ContextError
 from console.contexts.context import LAKE_VARIABLE, lake_place
@@ -117,7 +117,7 @@ def run_on(options: argparse.Namespace) -> int:
 
     plan = _plan(options)
     try:
-        every = seconds_between(getattr(options, "every", None))
+        every = cli_lake.seconds_between(getattr(options, "every", None))
     except ValueError as error:
         complain(str(error))
         return USAGE
@@ -137,7 +137,7 @@ def run_on(options: argparse.Namespace) -> int:
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
             session = _session(plan, on_spark(options), progress)
-            return run(plan, session, told, stop, lambda: write_metrics(options, plan.lake))
+            return run(plan, session, told, stop, lambda: cli_lake.write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):
         report = _guarded("run", go_on)
@@ -172,11 +172,17 @@ def _polling(
     from console.collecting.collect import keep_collecting
     from console.collecting.results import poll_line
 
-    contexts = contexts_of(options)
+    contexts = cli_lake.contexts_of(options)
     polls = threading.Thread(
         target=keep_collecting,
-        args=(lake, lambda: contexts_of(options) or contexts, every, lambda report: tell(poll_line(report)), stop),
-        kwargs={"names": names_of},
+        args=(
+            lake,
+            lambda: cli_lake.contexts_of(options) or contexts,
+            every,
+            lambda report: tell(poll_line(report)),
+            stop,
+        ),
+        kwargs={"names": cli_lake.names_of},
         name="polls",
     )
     polls.start()
@@ -195,7 +201,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
     from console.model.yaml_places import FileProblems
     from console.plan.amounts import parse_duration
 
-    where = lake_of_options(options)
+    where = cli_lake.lake_of_options(options)
     try:
         inputs = inputs_of(where)
         days = parse_duration(options.keep) / 1000 / DAY if hasattr(options, "keep") else None
@@ -213,7 +219,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
         for line in absent:
             complain(line)
         return FAILED
-    lake = open_lake(options, create=True)
+    lake = cli_lake.open_lake(options, create=True)
     ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
     plan = Plan(lake, inputs, ratio, keep_days=days)
     if inputs.controllers:

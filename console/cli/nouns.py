@@ -7,20 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from console.cli import noun as cli_noun
 from console.cli.acls import ACLS
-from console.cli.noun import (
-    Carry,
-    Found,
-    Noun,
-    OptionsError,
-    Statements,
-    add_config_options,
-    add_noun_options,
-    alteration,
-    need,
-    pair,
-    pairs,
-)
 from console.cli.opening import command_client, context_of, open_log_file
 from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
@@ -72,7 +60,7 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
     leaders.add_argument("--offset-json-file", metavar="FILE", help="delete the records before these offsets")
 
 
-def _topic_meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+def _topic_meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cli_noun.Carry:
     if action in ("elect", "delete-records"):
         from console.cli.partition_files import deletions, elections
 
@@ -83,13 +71,13 @@ def _topic_meaning(given: argparse.Namespace, action: str) -> Statements | Carry
     if action == "list" or (action == "describe" and (not given.topic or any(map(_is_pattern, given.topic)))):
         return (_topic_list(given),)
     if not given.topic:
-        need(None, "--topic", action)
+        cli_noun.need(None, "--topic", action)
     if len(given.topic) > 1 and (given.if_exists or given.if_not_exists):
-        raise OptionsError("--if-exists and --if-not-exists are of one --topic")
+        raise cli_noun.OptionsError("--if-exists and --if-not-exists are of one --topic")
     return tuple(text for name in dict.fromkeys(given.topic) for text in _of_one_topic(given, name, action))
 
 
-def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> Statements:
+def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> cli_noun.Statements:
     name = quote(topic)
     match action:
         case "describe":
@@ -100,15 +88,15 @@ def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> Stateme
             return (f"delete topic {quote_pattern(topic)}",)
     if given.replication_factor is not None:
         how = f"kac moves replication {shell_word(topic)} {given.replication_factor}"
-        raise OptionsError(f"replicas are moved: {how} plans it, and with --run does it")
+        raise cli_noun.OptionsError(f"replicas are moved: {how} plans it, and with --run does it")
     if given.replica_assignment is not None:
         how = f"move topic {name} partition N to ID,ID,…"
-        raise OptionsError(f"replicas are moved: kac run -e '{how}' stages it, kac moves --help has more")
+        raise cli_noun.OptionsError(f"replicas are moved: kac run -e '{how}' stages it, kac moves --help has more")
     changes = [f"grow topic {name} partitions={given.partitions}"] if given.partitions is not None else []
     if given.config:
-        changes.append(f"set topic {name} {pairs(given.config)}")
+        changes.append(f"set topic {name} {cli_noun.pairs(given.config)}")
     if not changes:
-        raise OptionsError("--alter needs --partitions or --config")
+        raise cli_noun.OptionsError("--alter needs --partitions or --config")
     return tuple(changes)
 
 
@@ -127,7 +115,7 @@ def _refuse_regex(text: str) -> None:
         does = f"kac topics --list --output csv | grep -E {shell_word(text)}"
     elif ".*" in text:
         does += f", or for the names that go on behind a dot --topic {shell_word(text.replace('.*', '.?*'))}"
-    raise OptionsError(
+    raise cli_noun.OptionsError(
         f"'{text[:200]}' looks like a regular expression; the patterns of --topic are *, ? and [ab]: {does}"
     )
 
@@ -152,13 +140,13 @@ def _topic_create(given: argparse.Namespace, name: str) -> str:
     if given.replication_factor is not None:
         words.append(f"replication={given.replication_factor}")
     if given.config:
-        words.append(pairs(given.config))
+        words.append(cli_noun.pairs(given.config))
     if len(words) == 1:
         words.append("timeout=30s")  # the brokers' own defaults; the language wants at least one word of it
     return " ".join(words)
 
 
-TOPICS = Noun(
+TOPICS = cli_noun.Noun(
     "topics",
     "list, describe, create, delete and alter topics, elect leaders, delete records",
     {
@@ -193,23 +181,23 @@ def _quota_options(parser: argparse.ArgumentParser) -> None:
         one = parser.add_mutually_exclusive_group()
         one.add_argument(f"--{part}", metavar="NAME", help=f"the {part}; with --list also a pattern")
         one.add_argument(f"--{part}-defaults", action="store_true", help=f"the default {part}")
-    add_config_options(parser, "quotas")
+    cli_noun.add_config_options(parser, "quotas")
 
 
-def _quota_statements(given: argparse.Namespace, action: str) -> Statements:
+def _quota_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
     if action == "list":
         return (" ".join(["list quotas", *(f"{part}={name}" for part, name in _parts(given, pattern=True))]),)
     if action == "effective":
         if given.user_defaults or given.client_defaults:
-            raise OptionsError("--effective is for a user and a client that there are, not for defaults")
-        user, client = need(given.user, "--user", action), need(given.client, "--client", action)
+            raise cli_noun.OptionsError("--effective is for a user and a client that there are, not for defaults")
+        user, client = cli_noun.need(given.user, "--user", action), cli_noun.need(given.client, "--client", action)
         return (f"effective user {user} client {client}",)
     entity = " ".join(f"{part} {name}" for part, name in _parts(given))
     if not entity:
-        raise OptionsError(f"--{action} needs --user, --client or --ip, or their defaults")
+        raise cli_noun.OptionsError(f"--{action} needs --user, --client or --ip, or their defaults")
     if action == "describe":
         return (f"show {entity}",)
-    return alteration(entity, given)
+    return cli_noun.alteration(entity, given)
 
 
 def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, str]]:
@@ -223,7 +211,7 @@ def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, 
     return found
 
 
-QUOTAS = Noun(
+QUOTAS = cli_noun.Noun(
     "quotas",
     "list, describe and alter quotas, and show which one applies",
     {
@@ -255,10 +243,10 @@ def _broker_options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--broker", metavar="ID", help="its number")
     one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
     parser.add_argument("--id", "-i", metavar="ID", type=option(natural_number), help="of unregister: which broker")
-    add_config_options(parser, "configs")
+    cli_noun.add_config_options(parser, "configs")
 
 
-def _broker_meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+def _broker_meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cli_noun.Carry:
     match action:
         case "list" | "list-endpoints":
             return ("list brokers",)
@@ -266,25 +254,25 @@ def _broker_meaning(given: argparse.Namespace, action: str) -> Statements | Carr
             return _cluster_id
         case "unregister":
             if given.id is None:
-                raise OptionsError("unregister needs --id")
+                raise cli_noun.OptionsError("unregister needs --id")
             return (f"unregister broker {given.id}",)
     if given.broker is None and not given.broker_defaults:
-        raise OptionsError(f"--{action} needs --broker ID or --broker-defaults")
+        raise cli_noun.OptionsError(f"--{action} needs --broker ID or --broker-defaults")
     entity = f"broker {DEFAULT_NAME if given.broker_defaults else quote(given.broker)}"
-    return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
+    return (f"describe {entity}",) if action == "describe" else cli_noun.alteration(entity, given)
 
 
-async def _cluster_id(client: Client, context: Context) -> Found:
+async def _cluster_id(client: Client, context: Context) -> cli_noun.Found:
     from console.answers.results import Detail
     from console.session.snapshot_reader import SnapshotReader
 
     reader = SnapshotReader(client, context)
     await reader.read_cluster()
     found = reader.snapshot.cluster.cluster_id
-    return Found([Detail(f"cluster {found or '–'}", {"cluster_id": found})])
+    return cli_noun.Found([Detail(f"cluster {found or '–'}", {"cluster_id": found})])
 
 
-BROKERS = Noun(
+BROKERS = cli_noun.Noun(
     "brokers",
     "list, describe, configure and unregister brokers",
     {
@@ -323,12 +311,12 @@ def _scram_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--password-file", metavar="FILE", help="the password is its text; without it you are asked")
 
 
-def _scram_statements(given: argparse.Namespace, action: str) -> Statements:
+def _scram_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
     if action in ("list", "describe"):
         if action == "list" and given.user is None:
             return ("list scram",)
-        return (f"list scram user={need(given.user, '--user', action)}",)
-    user, mechanism = need(given.user, "--user", action), need(given.mechanism, "--mechanism", action)
+        return (f"list scram user={cli_noun.need(given.user, '--user', action)}",)
+    user, mechanism = cli_noun.need(given.user, "--user", action), cli_noun.need(given.mechanism, "--mechanism", action)
     if action == "delete":
         return (f"scram delete {user} {mechanism}",)
     iterations = f" iterations={given.iterations}" if given.iterations is not None else ""
@@ -336,7 +324,7 @@ def _scram_statements(given: argparse.Namespace, action: str) -> Statements:
     return (f"scram set {user} {mechanism}{iterations} password={source}",)
 
 
-SCRAM = Noun(
+SCRAM = cli_noun.Noun(
     "scram",
     "list, set and delete SCRAM credentials",
     {
@@ -381,23 +369,23 @@ def _token_options(parser: argparse.ArgumentParser) -> None:
     add("--period", metavar="DURATION", help="from now on; without it the brokers' own, and --expire is at once")
 
 
-def _token_statements(given: argparse.Namespace, action: str) -> Statements:
+def _token_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
     if action == "list":
         name = f" {quote_pattern(given.token)}" if given.token is not None else ""
         owner = f" owner={quote_pattern(given.owner_principal)}" if given.owner_principal is not None else ""
         return (f"list tokens{name}{owner}",)
     if action == "create":
         words = ["token create"]
-        words += [pair(f"owner={given.owner_principal}")] if given.owner_principal is not None else []
-        words += [pair(f"renewers={','.join(given.renewer_principal)}")] if given.renewer_principal else []
-        words += [pair(f"lifetime={given.lifetime}")] if given.lifetime is not None else []
+        words += [cli_noun.pair(f"owner={given.owner_principal}")] if given.owner_principal is not None else []
+        words += [cli_noun.pair(f"renewers={','.join(given.renewer_principal)}")] if given.renewer_principal else []
+        words += [cli_noun.pair(f"lifetime={given.lifetime}")] if given.lifetime is not None else []
         return (" ".join(words),)
     word = "for" if action == "renew" else "in"
     period = f" {word} {quote(given.period)}" if given.period is not None else ""
-    return (f"token {action} {need(given.token, '--token', action)}{period}",)
+    return (f"token {action} {cli_noun.need(given.token, '--token', action)}{period}",)
 
 
-TOKENS = Noun(
+TOKENS = cli_noun.Noun(
     "tokens",
     "list, make, renew and expire delegation tokens",
     {
@@ -412,7 +400,7 @@ TOKENS = Noun(
     destructive=("expire",),
 )
 
-NOUNS: dict[str, Noun | str] = {
+NOUNS: dict[str, cli_noun.Noun | str] = {
     **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS)},
     "groups": "console.cli.groups:NOUN",
     "share-groups": "console.cli.groups:SHARE_GROUPS",
@@ -424,12 +412,12 @@ NOUNS: dict[str, Noun | str] = {
 NAMES = tuple(NOUNS)
 
 
-def noun(name: str) -> Noun:
+def noun(name: str) -> cli_noun.Noun:
     """Return the noun of this name."""
     found = NOUNS[name]
     if isinstance(found, str):
         module, _, name_there = found.partition(":")
-        made: Noun = getattr(import_module(module), name_there)
+        made: cli_noun.Noun = getattr(import_module(module), name_there)
         return made
     return found
 
@@ -440,7 +428,7 @@ def noun(name: str) -> Noun:
 def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
     """Add the options of a noun's command."""
     parser.set_defaults(run=partial(run_noun, name))
-    add_noun_options(parser, noun(name))
+    cli_noun.add_noun_options(parser, noun(name))
 
 
 def run_noun(name: str, options: argparse.Namespace) -> int:

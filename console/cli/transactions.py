@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.cli.noun import Carry, Change, Found, Noun, OptionsError, Statements
+from console.cli import noun
 from console.language.quoting import quote
 from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, whole_number
 from console.model.parts import Part
@@ -57,31 +57,31 @@ _ELSEWHERE = {
 }
 
 
-def _meaning(given: argparse.Namespace, action: str) -> Statements | Carry:
+def _meaning(given: argparse.Namespace, action: str) -> noun.Statements | noun.Carry:
     match action:
         case "list":
             return _list(-1 if given.duration_filter is None else given.duration_filter, given.transactional_id_pattern)
         case "describe":
             if given.transactional_id is None:
-                raise OptionsError("describe needs --transactional-id")
+                raise noun.OptionsError("describe needs --transactional-id")
             return _describe(given.transactional_id)
         case "find-hanging":
             if given.topic is None and (given.broker_id is None or given.partition is not None):
-                raise OptionsError("find-hanging needs --topic, with a --partition or not, or --broker-id")
+                raise noun.OptionsError("find-hanging needs --topic, with a --partition or not, or --broker-id")
             return _find_hanging(given.topic, given.partition, given.broker_id)
     if given.topic is None or given.partition is None:
-        raise OptionsError(f"{action} needs --topic and --partition")
+        raise noun.OptionsError(f"{action} needs --topic and --partition")
     if action == PRODUCERS:
         return _describe_producers((given.topic, given.partition), given.broker_id)
     if (given.start_offset is None) == (given.producer_id is None):
-        raise OptionsError("abort needs --start-offset or --producer-id: which transaction of the partition it is")
+        raise noun.OptionsError("abort needs --start-offset or --producer-id: which transaction of the partition it is")
     if given.start_offset is None:
         return (_abort((given.topic, given.partition), given.producer_id),)
     return _abort_at((given.topic, given.partition), given.start_offset)
 
 
-def _list(longer_than_ms: int, pattern: str | None) -> Carry:
-    async def carry(client: Client, _context: Context) -> Found:
+def _list(longer_than_ms: int, pattern: str | None) -> noun.Carry:
+    async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import list_transactions
         from console.answers.results import table_of
         from console.present.transactions import COORDINATED, CoordinatedRow
@@ -93,8 +93,8 @@ def _list(longer_than_ms: int, pattern: str | None) -> Carry:
     return carry
 
 
-def _describe(id_: str) -> Carry:
-    async def carry(client: Client, _context: Context) -> Found:
+def _describe(id_: str) -> noun.Carry:
+    async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import describe_transactions
         from console.answers.results import table_of
         from console.present.transactions import DESCRIBED, CoordinatedRow
@@ -107,8 +107,8 @@ def _describe(id_: str) -> Carry:
     return carry
 
 
-def _describe_producers(place: Place, broker_id: int | None) -> Carry:
-    async def carry(client: Client, _context: Context) -> Found:
+def _describe_producers(place: Place, broker_id: int | None) -> noun.Carry:
+    async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import describe_producers
         from console.answers.results import table_of
         from console.present.transactions import PRODUCERS as COLUMNS
@@ -119,8 +119,8 @@ def _describe_producers(place: Place, broker_id: int | None) -> Carry:
     return carry
 
 
-def _find_hanging(topic: str | None, partition: int | None, broker_id: int | None) -> Carry:
-    async def carry(client: Client, context: Context) -> Found:
+def _find_hanging(topic: str | None, partition: int | None, broker_id: int | None) -> noun.Carry:
+    async def carry(client: Client, context: Context) -> noun.Found:
         from console.answers.results import table_of
         from console.language.errors import CommandError
         from console.present.transactions import TRANSACTIONS, transaction_rows
@@ -150,8 +150,8 @@ def _abort(place: Place, producer_id: int) -> str:
     return f"abort transaction topic {quote(place[0])} partition {place[1]} producer {producer_id}"
 
 
-def _abort_at(place: Place, start_offset: int) -> Carry:
-    async def carry(client: Client, _context: Context) -> Change:
+def _abort_at(place: Place, start_offset: int) -> noun.Carry:
+    async def carry(client: Client, _context: Context) -> noun.Change:
         from console.admin.transactions import describe_producers
         from console.language.errors import CommandError
 
@@ -161,7 +161,7 @@ def _abort_at(place: Place, start_offset: int) -> Carry:
             raise CommandError(f"the producers of {where} are unknown: {failure}", failure.remedy)
         for producer in listing.producers[place]:
             if producer.start_offset == start_offset:
-                return Change((_abort(place, producer.id),))
+                return noun.Change((_abort(place, producer.id),))
         raise CommandError(f"no open transaction begins at offset {start_offset} of {where}", "find-hanging lists them")
 
     return carry
@@ -171,14 +171,14 @@ def _named(failures: Mapping[Place, Failure]) -> dict[str, Failure]:
     return {f"{topic}/{number}": failure for (topic, number), failure in failures.items()}
 
 
-def _found(table: Table, failures: Mapping[str, Failure], unread: Iterable[ReadFailure] = ()) -> Found:
+def _found(table: Table, failures: Mapping[str, Failure], unread: Iterable[ReadFailure] = ()) -> noun.Found:
     from console.model.snapshot import ReadFailure
 
     problems = (*unread, *(ReadFailure(table.name, what, failure) for what, failure in failures.items()))
-    return Found([replace(table, problems=problems)])
+    return noun.Found([replace(table, problems=problems)])
 
 
-NOUN = Noun(
+NOUN = noun.Noun(
     "transactions",
     "list and describe transactions, find and end those that hang",
     {},

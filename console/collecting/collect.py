@@ -28,33 +28,13 @@ from console.admin.client import AdminClient
 from console.admin.errors import AdminError, BadAnswer, Disconnected, RequestTimedOut
 from console.admin.topics import describe_topics
 from console.contexts import Context
-from console.lake.entities import (
-    ACL_SET,
-    CONFIG_TYPES,
-    acl_attr,
-    acl_key,
-    config_key,
-    folder_of,
-    id_problem,
-    quota_key,
-    quota_value,
-)
+from console.lake import entities
 from console.lake.entities import scram_value as scram_text
 from console.lake.files import LakeBusy, new_run_id, this_process
 from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.redact import is_secret
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    own_source,
-    topic_resource,
-)
+from console.model import codes, config
 from console.model.failure import Failure
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
@@ -227,7 +207,7 @@ async def poll_context(
         seen = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s")
     finally:
         await asyncio.to_thread(client.close)
-    if isinstance(seen, Observation) and (problem := id_problem(seen.cluster_id)):
+    if isinstance(seen, Observation) and (problem := entities.id_problem(seen.cluster_id)):
         unwritten = "The lake keeps clusters by their ids; nothing of this one was written."
         seen = Failure("NO_CLUSTER_ID", problem, unwritten)
     at = datetime.now(UTC) if isinstance(seen, Failure) else seen.at
@@ -379,16 +359,16 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
         except (RequestTimedOut, Disconnected, BadAnswer) as error:
             failed[_PARTS.get(part, part), None] = error.failure
     unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
-    wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
+    wanted = [type_ for type_ in (codes.GROUP, codes.CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
     refused = next((each.failure for each in session.snapshot.failures if each.part == Part.RESOURCES), None)
     if refused is not None:
         unlisted |= dict.fromkeys(wanted, refused)
-    failed |= {(CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
+    failed |= {(entities.CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
     snapshot = session.snapshot
-    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
-    topics = [topic_resource(name) for name in snapshot.topics]
-    await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
+    brokers = [config.broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    topics = [config.topic_resource(name) for name in snapshot.topics]
+    await session.read_configs([*topics, *brokers, config.CLUSTER_DEFAULT, *named], at_once=True)
     with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until they are read then
         await session.read_whole(Part.REASSIGNMENTS)
         if limits_copies(session.snapshot):
@@ -398,13 +378,13 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     return observation(session.snapshot, datetime.now(UTC), failed)
 
 
-def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
+def _unlisted(version: int | None) -> dict[codes.ResourceType, Failure]:
     def why(what: str, since: str) -> Failure:
         return Failure("UNSUPPORTED", f"brokers before Kafka {since} do not list the {what} that have configs")
 
     if version is None:
-        return {GROUP: why("groups", "4.1"), CLIENT_METRICS: why("client metrics", "3.7")}
-    return {GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
+        return {codes.GROUP: why("groups", "4.1"), codes.CLIENT_METRICS: why("client metrics", "3.7")}
+    return {codes.GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
 
 
 async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
@@ -510,8 +490,8 @@ def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
     found: dict[Resource, set[str]] = defaultdict(set)
     for resource, key in owned_by_moves(snapshot):
         if key in THROTTLES:
-            type_ = CONFIG_TYPES[resource.type]
-            found[Resource(type_, config_key(type_, resource.name))].add(key)
+            type_ = entities.CONFIG_TYPES[resource.type]
+            found[Resource(type_, entities.config_key(type_, resource.name))].add(key)
     return {entity: frozenset(keys) for entity, keys in found.items()}
 
 
@@ -519,7 +499,7 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
     found: dict[Resource, list[Value]] = defaultdict(list)
     for name, topic in settled_topics(snapshot):
         # Listed and not described, without an error: it was deleted in between.
-        if topic_resource(name) in snapshot.configs or ("topic", name) in failed:
+        if config.topic_resource(name) in snapshot.configs or ("topic", name) in failed:
             found[Resource("topic", name)] = [
                 Value(":partitions", str(len(topic.partitions))),
                 Value(":replication", str(topic.replication)),
@@ -533,20 +513,20 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
         ]
     known: dict[tuple[str, bool, int], list[Value]] = {}
     for resource, configs in snapshot.configs.items():
-        if resource.type in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
-            type_ = CONFIG_TYPES[resource.type]
+        if resource.type in (codes.TOPIC, codes.BROKER, codes.GROUP, codes.CLIENT_METRICS):
+            type_ = entities.CONFIG_TYPES[resource.type]
             # Equal sets are one object.
             key = type_, resource.is_cluster_default, id(configs)
             if key not in known:
                 known[key] = list(_own_values(type_, resource, configs))
-            found[Resource(type_, config_key(type_, resource.name))] += known[key]
+            found[Resource(type_, entities.config_key(type_, resource.name))] += known[key]
     for entity, limits in snapshot.quotas.items():
-        values = (Value(key, quota_value(float(limit))) for key, limit in limits.items())
-        found[Resource("quota", quota_key(entity.as_dict()))] += values
+        values = (Value(key, entities.quota_value(float(limit))) for key, limit in limits.items())
+        found[Resource("quota", entities.quota_key(entity.as_dict()))] += values
     for acl in snapshot.acls:
-        upon = acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name)
-        attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
-        found[Resource("acl", upon)].append(Value(attr, ACL_SET))
+        upon = entities.acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name)
+        attr = entities.acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
+        found[Resource("acl", upon)].append(Value(attr, entities.ACL_SET))
     for user, credentials in snapshot.scram.items():
         if ("scram", user) in failed:
             continue  # what is known of it is of before
@@ -558,17 +538,17 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
     return found
 
 
-_OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
+_OF_A_BROKER = (config.own_source(config.broker_resource(0)), codes.STATIC_BROKER_CONFIG)
 
 
-def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
+def _own_values(entity_type: str, resource: config.ConfigResource, configs: config.ConfigSet) -> Iterator[Value]:
     """Yield the values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
     default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
     entry of its own.
     """
-    on_broker = resource.type == BROKER and not resource.is_cluster_default
+    on_broker = resource.type == codes.BROKER and not resource.is_cluster_default
     for entry in configs if on_broker else configs.overrides(resource):
-        own: Sequence[ConfigEntry | Synonym] = [entry]
+        own: Sequence[config.ConfigEntry | config.Synonym] = [entry]
         if on_broker:
             there = entry.synonyms or (entry,)
             own = [each for each in there if each.name == entry.name and each.source in _OF_A_BROKER]
@@ -672,10 +652,10 @@ class LastStates:
             self.lake.files.replace(self.lake.path(OWNERS), json_text(now).encode())
 
     def _path(self, cluster_id: str) -> str:
-        return self.lake.path(f"collect/{folder_of(cluster_id)}.json.gz")
+        return self.lake.path(f"collect/{entities.folder_of(cluster_id)}.json.gz")
 
     def _read(self, cluster_id: str) -> State:
-        text = self.lake.own_file(f"collect/{folder_of(cluster_id)}.json.gz")
+        text = self.lake.own_file(f"collect/{entities.folder_of(cluster_id)}.json.gz")
         if text is None:
             return {}
         try:

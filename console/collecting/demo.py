@@ -28,31 +28,24 @@ from console.answers.data_forms import yaml_text
 from console.collecting.collect import LastStates, PollResult, Progress, poll_context, write_down
 from console.collecting.sources import FILE as SOURCES
 from console.contexts import Context
+from console.embedded import tables
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.context import RequestContext
 from console.embedded.record_batch import placed_batch, read_batch
 from console.embedded.scenarios.seed import DAY, MIB
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state import ClusterState
-from console.embedded.tables import ABSENT, BrokerNode, Change, ScramCredential, ScramKey, Topic
-from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
+from console.journal import entries
 from console.journal.file import journal_path
 from console.lake.files import LakeError
 from console.lake.kraft import LOG_FOLDER, NUMBERS, Field, RecordSchema, known_schemas
 from console.lake.lake import Lake, NoLake
 from console.lake.requests.alters import ALTER_APIS
+from console.model import config
 from console.model.acl import Acl
 from console.model.authorizer import ALLOW, LITERAL
 from console.model.changes import ChangeRequest, NewTopic, ScramUser, Status
 from console.model.codes import AclOperation, AclResourceType, ScramMechanism
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    broker_resource,
-    own_source,
-    topic_resource,
-)
 from console.model.failure import Failure
 from console.model.identity import uuid_text
 from console.model.journal_lines import Origin, Sending, Who
@@ -60,19 +53,8 @@ from console.model.journal_lines import Request as JournalRequest
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from console.plan import edits as plan_edits
 from console.plan.compile import compile_plan
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UpsertScram,
-)
 from console.plan.plan import Plan
 from console.plan.requests import Facts
 from console.plan.staged import Staged, Was
@@ -246,28 +228,28 @@ class _Day:
     def _write_down(self, deed: StoryChange, staged: tuple[Staged, ...], at: datetime) -> None:
         self._changes += 1
         number, places = self._changes, tuple(range(len(staged)))
-        intent = Intent(
+        intent = entries.Intent(
             at - timedelta(milliseconds=40),
             deed.cluster,
             Who(deed.who, deed.who, ssh_client=HOSTS[deed.who]),
             Origin(HOST, "console", 4000 + number),
-            tuple(map(Entry, staged)),
+            tuple(map(entries.Entry, staged)),
             (JournalRequest("INCREMENTAL_ALTER_CONFIGS", None, places),),
         )
-        ended = dict.fromkeys(places, Ended(Status.APPLIED))
+        ended = dict.fromkeys(places, entries.Ended(Status.APPLIED))
         self.journal += [
-            intent_line(number, intent),
-            note_line(Sending(number, 0, at - timedelta(milliseconds=20))),
-            note_line(Answered(number, 0, at + timedelta(milliseconds=30), ended)),
+            entries.intent_line(number, intent),
+            entries.note_line(Sending(number, 0, at - timedelta(milliseconds=20))),
+            entries.note_line(entries.Answered(number, 0, at + timedelta(milliseconds=30), ended)),
         ]
 
-    def _was(self, edit: Edit) -> Was:
+    def _was(self, edit: plan_edits.Edit) -> Was:
         state = self.cluster.state
         match edit:
-            case SetConfig() | UnsetConfig() | AppendConfig():
+            case plan_edits.SetConfig() | plan_edits.UnsetConfig() | plan_edits.AppendConfig():
                 value = state.configs.get(edit.resource, {}).get(edit.key)
-                return None if value is None else ConfigEntry(edit.key, value, own_source(edit.resource))
-            case SetQuota():
+                return None if value is None else config.ConfigEntry(edit.key, value, config.own_source(edit.resource))
+            case plan_edits.SetQuota():
                 return state.quotas.get(edit.entity, {}).get(edit.key)
             case _:
                 return None
@@ -306,9 +288,9 @@ class MetadataLog:
         """Add the whole state as the first records."""
         for table in ("features", "brokers", "topics", "configs", "quotas", "acls", "scram"):
             for key, value in state.tables.named(table).items():
-                self.add(Change(0, 0.0, table, key, ABSENT, value), at)
+                self.add(tables.Change(0, 0.0, table, key, tables.ABSENT, value), at)
 
-    def add(self, change: Change, at: datetime) -> None:
+    def add(self, change: tables.Change, at: datetime) -> None:
         """Add the records of one change, in batches of at most 500."""
         made = list(_records(change))
         for start in range(0, len(made), 500):
@@ -331,12 +313,12 @@ class MetadataLog:
         self._end += len(values)
 
 
-def _records(change: Change) -> Iterator[tuple[str, Fields]]:
+def _records(change: tables.Change) -> Iterator[tuple[str, Fields]]:
     """Yield the records of one change, by the names of their types."""
     before, after = change.before, change.after
     match change.table, change.key, after:
-        case "topics", _, Topic():
-            old = len(before.partitions) if isinstance(before, Topic) else 0
+        case "topics", _, tables.Topic():
+            old = len(before.partitions) if isinstance(before, tables.Topic) else 0
             if not old:
                 yield "TopicRecord", {"name": after.name, "topicId": after.id}
             for number, each in enumerate(after.partitions[old:], old):
@@ -345,7 +327,7 @@ def _records(change: Change) -> Iterator[tuple[str, Fields]]:
                 yield "PartitionRecord", {"partitionId": number, "topicId": after.id, **led, **kept}
         case "topics", _, _:
             yield "RemoveTopicRecord", {"topicId": before.id}
-        case "configs", ConfigResource(type_, name), _:
+        case "configs", config.ConfigResource(type_, name), _:
             for key, value in _differing(change):
                 named = {"resourceType": int(type_), "resourceName": name}
                 yield "ConfigRecord", {**named, "name": key, "value": value}
@@ -355,27 +337,27 @@ def _records(change: Change) -> Iterator[tuple[str, Fields]]:
                 is_gone = value is None
                 yield "ClientQuotaRecord", {"entity": entity, "key": key, "value": value or 0.0, "remove": is_gone}
         case "acls", Acl() as acl, _:
-            if after is ABSENT:
+            if after is tables.ABSENT:
                 yield "RemoveAccessControlEntryRecord", {"id": before}
             else:
                 yield "AccessControlEntryRecord", {"id": after, **dict(zip(_OF_AN_ACL, acl, strict=True))}
-        case "scram", ScramKey() as user, _:
+        case "scram", tables.ScramKey() as user, _:
             named = {"name": user.user, "mechanism": int(user.mechanism)}
-            if isinstance(after, ScramCredential):
+            if isinstance(after, tables.ScramCredential):
                 keys = {"storedKey": after.stored_key, "serverKey": after.server_key}
                 salted = {"salt": after.salt, "iterations": after.iterations}
                 yield "UserScramCredentialRecord", {**named, **salted, **keys}
             else:
                 yield "RemoveUserScramCredentialRecord", named
         case "features", name, _:
-            yield "FeatureLevelRecord", {"name": name, "featureLevel": 0 if after is ABSENT else after}
-        case "brokers", _, BrokerNode() if not isinstance(before, BrokerNode):
+            yield "FeatureLevelRecord", {"name": name, "featureLevel": 0 if after is tables.ABSENT else after}
+        case "brokers", _, tables.BrokerNode() if not isinstance(before, tables.BrokerNode):
             named = {"brokerId": after.id, "incarnationId": uuid5(_IDS, str(after.id)), "brokerEpoch": after.epoch}
             endpoint = {"name": "PLAINTEXT", "host": after.host, "port": after.port, "securityProtocol": 0}
             yield "RegisterBrokerRecord", {**named, "endPoints": [endpoint], "rack": after.rack, "fenced": False}
 
 
-def _differing(change: Change) -> Iterator[tuple[str, Any]]:
+def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
     """Yield the keys of a mapping that have other values now; None: no value any more."""
     before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
     for key in dict.fromkeys((*after, *before)):
@@ -597,7 +579,7 @@ class StoryChange:
     cluster: str
     ago: timedelta
     who: str
-    edits: tuple[Edit, ...]
+    edits: tuple[plan_edits.Edit, ...]
     with_kac: bool = False
 
 
@@ -621,50 +603,66 @@ def _ago(hours: int, minutes: int = 0, seconds: float = 0) -> timedelta:
     return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
 
-def _change(cluster: str, who: str, ago: timedelta, *edits: Edit, with_kac: bool = False) -> StoryChange:
+def _change(cluster: str, who: str, ago: timedelta, *edits: plan_edits.Edit, with_kac: bool = False) -> StoryChange:
     return StoryChange(cluster, ago, who, edits, with_kac)
 
 
-def _allow(principal: str, operation: str, topic: str) -> AddAcl:
+def _allow(principal: str, operation: str, topic: str) -> plan_edits.AddAcl:
     type_ = AclResourceType.parse("TOPIC")
-    return AddAcl(Acl(type_, topic, LITERAL, principal, "*", AclOperation.parse(operation), ALLOW))
+    return plan_edits.AddAcl(Acl(type_, topic, LITERAL, principal, "*", AclOperation.parse(operation), ALLOW))
 
 
-def _limit(user: str, client: str, bytes_per_second: float) -> SetQuota:
-    return SetQuota(QuotaEntity.of({"user": user, "client-id": client}), "producer_byte_rate", bytes_per_second)
+def _limit(user: str, client: str, bytes_per_second: float) -> plan_edits.SetQuota:
+    return plan_edits.SetQuota(
+        QuotaEntity.of({"user": user, "client-id": client}), "producer_byte_rate", bytes_per_second
+    )
 
 
-_ORDERS, _PAYMENTS = topic_resource("checkout.orders"), topic_resource("checkout.payments")
+_ORDERS, _PAYMENTS = config.topic_resource("checkout.orders"), config.topic_resource("checkout.payments")
 _CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
 _RETURNS = NewTopic("checkout.returns", 6, 3, configs={"min.insync.replicas": "2"})
 _RISKY = (
-    SetConfig(_PAYMENTS, "min.insync.replicas", "1"),
-    SetConfig(_PAYMENTS, "unclean.leader.election.enable", "true"),
+    plan_edits.SetConfig(_PAYMENTS, "min.insync.replicas", "1"),
+    plan_edits.SetConfig(_PAYMENTS, "unclean.leader.election.enable", "true"),
 )
 
 STORY = (
     _change("production", "ci", _ago(24), _limit("checkout", "checkout-loader", 65_536.0)),
-    _change("production", "alice", _ago(22, 10), SetConfig(_ORDERS, "retention.ms", str(3 * DAY))),
-    _change("staging", "ci", _ago(20, 15), CreateTopic(NewTopic("checkout.returns", 3, 1))),
-    _change("production", "ci", _ago(19, 58), CreateTopic(_RETURNS), _allow("User:alice", "WRITE", "checkout.returns")),
-    _change("production", "bob", _ago(17, 31), _limit("bob", "loader", 20 * MIB), with_kac=True),
-    _change("old", "bob", _ago(16, 44), SetConfig(_ORDERS, "retention.ms", str(DAY))),
-    _change("production", "ci", _ago(14, 3), UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo"))),
-    _change("staging", "bob", _ago(13, 20), AppendConfig(_ORDERS, "cleanup.policy", "compact")),
+    _change("production", "alice", _ago(22, 10), plan_edits.SetConfig(_ORDERS, "retention.ms", str(3 * DAY))),
+    _change("staging", "ci", _ago(20, 15), plan_edits.CreateTopic(NewTopic("checkout.returns", 3, 1))),
     _change(
-        "production", "oncall", _ago(12, 41), SetConfig(broker_resource(3), "log.retention.ms", str(DAY)), with_kac=True
+        "production",
+        "ci",
+        _ago(19, 58),
+        plan_edits.CreateTopic(_RETURNS),
+        _allow("User:alice", "WRITE", "checkout.returns"),
     ),
-    _change("production", "alice", _ago(9, 7), GrowTopic("checkout.refunds", 12)),
+    _change("production", "bob", _ago(17, 31), _limit("bob", "loader", 20 * MIB), with_kac=True),
+    _change("old", "bob", _ago(16, 44), plan_edits.SetConfig(_ORDERS, "retention.ms", str(DAY))),
+    _change("production", "ci", _ago(14, 3), plan_edits.UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo"))),
+    _change("staging", "bob", _ago(13, 20), plan_edits.AppendConfig(_ORDERS, "cleanup.policy", "compact")),
+    _change(
+        "production",
+        "oncall",
+        _ago(12, 41),
+        plan_edits.SetConfig(config.broker_resource(3), "log.retention.ms", str(DAY)),
+        with_kac=True,
+    ),
+    _change("production", "alice", _ago(9, 7), plan_edits.GrowTopic("checkout.refunds", 12)),
     # Two users do the same at the same moment: the log has it once, and the author is ambiguous.
-    _change("staging", "bob", _ago(8, 0, 1.002), SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
-    _change("staging", "ci", _ago(8, 0, 1.0), SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
-    _change("production", "ci", _ago(6, 30), DeleteTopic("platform.mirror-heartbeats")),
+    _change("staging", "bob", _ago(8, 0, 1.002), plan_edits.SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
+    _change("staging", "ci", _ago(8, 0, 1.0), plan_edits.SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
+    _change("production", "ci", _ago(6, 30), plan_edits.DeleteTopic("platform.mirror-heartbeats")),
     _change("old", "alice", _ago(5, 22), _limit("bob", "loader", 10 * MIB), with_kac=True),
     _change("production", "oncall", _ago(4, 14), *_RISKY, with_kac=True),
-    _change("staging", "alice", _ago(3, 5), UnsetConfig(_PAYMENTS, "retention.ms"), with_kac=True),
+    _change("staging", "alice", _ago(3, 5), plan_edits.UnsetConfig(_PAYMENTS, "retention.ms"), with_kac=True),
     _change("production", "bob", _ago(2, 2), _allow("User:*", "READ", "checkout.payments")),
-    _change("production", "oncall", _ago(0, 41), SetConfig(_PAYMENTS, "min.insync.replicas", "2"), with_kac=True),
-    _change("production", "ci", _ago(0, 12), SetConfig(CLUSTER_DEFAULT, "log.retention.ms", str(5 * DAY))),
+    _change(
+        "production", "oncall", _ago(0, 41), plan_edits.SetConfig(_PAYMENTS, "min.insync.replicas", "2"), with_kac=True
+    ),
+    _change(
+        "production", "ci", _ago(0, 12), plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.retention.ms", str(5 * DAY))
+    ),
 )
 """All changes of the day, in the order of time."""
 

@@ -26,9 +26,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from console import programs
 from console.contexts.lake_files import cache_directory
 from console.extras import how_to_add
-from console.programs import Program, along_path, finished, home_folder, interpreter, is_found, of_user, python, started
 from console.safe_files import PRIVATE, UntrustedPath, private_folder, require_own, write_whole
 
 OLDEST = 17
@@ -85,7 +85,7 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
     with suppress(FileNotFoundError):
         try:
-            yield inspected(along_path("java", environ), "PATH")
+            yield inspected(programs.along_path("java", environ), "PATH")
         except UntrustedPath as error:
             yield Java(Path(), "PATH", problem=f"{error.strerror}")
     bundled = _bundled()
@@ -96,7 +96,9 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 def inspected(program: Path, place: str) -> Java:
     """Ask a Java for its version and its home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
     try:
-        asked = of_user([str(program.absolute()), "-XshowSettings:properties", "-version"], folder=home_folder())
+        asked = programs.of_user(
+            [str(program.absolute()), "-XshowSettings:properties", "-version"], folder=programs.home_folder()
+        )
     except OSError as error:
         return Java(program.parents[1], place, problem=f"{error.strerror or error}")
     code, lines = _ran(asked, _LAUNCH_SECONDS)
@@ -126,12 +128,12 @@ def _bundled() -> Path | None:
     return Path(JAVA_HOME)
 
 
-def _ran(program: Program, seconds: float) -> tuple[int | None, list[str]]:
+def _ran(program: programs.Program, seconds: float) -> tuple[int | None, list[str]]:
     """Run a program to its end. Returns its exit code, None where it did not start or took too long, and what it wrote
     or why it did not run, in lines."""
     try:
         streams = {"text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
-        done = finished(program, seconds, capture_output=True, **streams)
+        done = programs.finished(program, seconds, capture_output=True, **streams)
     except subprocess.TimeoutExpired:
         return None, [f"{Path(program.words[0]).name} took more than {seconds} s"]
     except OSError as error:
@@ -279,7 +281,7 @@ def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: 
     if given:
         where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
     else:
-        maven = along_path("mvn", environ) if is_found("mvn", environ) else None
+        maven = programs.along_path("mvn", environ) if programs.is_found("mvn", environ) else None
         where = "by Maven" if maven else "by Spark's Ivy"
         said = _by_maven(maven, jars, folder) if maven else ""
         if not maven or _missing(jars, folder):
@@ -315,7 +317,7 @@ def _by_maven(maven: Path, jars: Iterable[Jar], folder: Path) -> str:
     pom = folder / "pom.xml"
     pom.write_text(pom_of((f"{each.group}:{each.name}:{each.version}" for each in jars), alone=True))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", "-Dmdep.overWriteReleases=true"]
-    return _fetched(of_user([str(maven), "-q", "-B", "-f", str(pom), *goal], folder=folder))
+    return _fetched(programs.of_user([str(maven), "-q", "-B", "-f", str(pom), *goal], folder=folder))
 
 
 def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
@@ -342,7 +344,7 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
     retrieved = ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
     cache = ["-cache", str(folder / "ivy")]
     retrieve = ["-cp", str(ivy), "org.apache.ivy.Main", "-ivy", str(described), *cache, *retrieved]
-    return _fetched(interpreter([java, *retrieve], folder))
+    return _fetched(programs.interpreter([java, *retrieve], folder))
 
 
 def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
@@ -370,7 +372,7 @@ _OF_TLS = re.compile(
 )
 
 
-def _fetched(program: Program) -> str:
+def _fetched(program: programs.Program) -> str:
     """Run a program that fetches; what it says of a failure, or empty text."""
     code, lines = _ran(program, FETCH_SECONDS)
     telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
@@ -468,8 +470,8 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
         classes = recording.read_bytes()
         write_whole(own_folder(archive.folder) / archive.classes.name, classes, PRIVATE)
         of_archive = (str(archive.folder), archive.key, str(archive.program), *archive.options)
-        return started(
-            python("-m", "console.collecting.java", *of_archive, folder=archive.folder),
+        return programs.started(
+            programs.python("-m", "console.collecting.java", *of_archive, folder=archive.folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -511,7 +513,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def _dumped(archive: Archive, scratch: Path) -> str:
     """Let Java write the archive; why it did not, or empty text."""
     own = ["-Xshare:dump", f"-XX:SharedClassListFile={archive.classes}", f"-XX:SharedArchiveFile={scratch}"]
-    code, lines = _ran(interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
+    code, lines = _ran(programs.interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
     if code == 0 and scratch.is_file():
         return ""
     return ([line for line in lines if "[warning]" not in line] or [f"Java ended with {code}"])[0][:300]

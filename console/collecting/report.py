@@ -30,7 +30,7 @@ from console.lake.reader import (
     timeline,
     violations,
 )
-from console.present.lake import NOTHING, attr_text, pair_text, rate_text, typed_text, value_text
+from console.present import lake
 from console.present.text import clean
 
 HOURS = timedelta(hours=24)
@@ -105,7 +105,7 @@ def rate_figure(
     ]
     waited = sorted({scale.x(each.minute) for each in minutes if each.throttle_ms})
     marks = [_rect("throttled", left, scale.y(0) - 4, left + 3, "throttled") for left in waited]
-    upward = [(share * most, rate_text(key, share * most)) for share in (0.0, 0.5, 1.0)] if most else [(0.0, "0")]
+    upward = [(share * most, lake.rate_text(key, share * most)) for share in (0.0, 0.5, 1.0)] if most else [(0.0, "0")]
     return _figure(title, scale, gaps, upward, *lines, _line("limit", sorted(limits.items()), scale, "limit"), *marks)
 
 
@@ -245,17 +245,17 @@ def _of_texts(titles: Iterable[str], rows: Iterable[tuple[str, ...]], empty: str
 
 
 def _fresh(each: Freshness) -> tuple[str, ...]:
-    times = (_at(at) if at else NOTHING for at in (each.as_of, each.built))
-    return (each.table.name, *times, each.run or NOTHING)
+    times = (_at(at) if at else lake.NOTHING for at in (each.as_of, each.built))
+    return (each.table.name, *times, each.run or lake.NOTHING)
 
 
 def _violation(row: Violation) -> tuple[str, ...]:
     return (
         row.severity,
         row.policy_id,
-        typed_text(row.entity_key),
-        attr_text(row.attr),
-        value_text(row.entity_key.partition(":")[0], row.attr, row.actual),
+        lake.typed_text(row.entity_key),
+        lake.attr_text(row.attr),
+        lake.value_text(row.entity_key.partition(":")[0], row.attr, row.actual),
         row.expected,
         _at(row.first_seen),
         _at(row.last_seen) if row.last_seen else "still",
@@ -268,7 +268,7 @@ def _plots(
     """Yield the plots of the hottest pairs that have a limit, or at least of the hottest one."""
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
     for usage in limited:
-        title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"
+        title = f"{lake.pair_text(usage.pair)}: {usage.pair.quota_key}"
         yield f"<h3>{text(title)}</h3>"
         found = minutes(tables, window, usage.pair)
         yield rate_figure(title, usage.pair.quota_key, found, gaps, since, until)

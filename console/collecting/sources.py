@@ -12,9 +12,9 @@ from typing import TypeVar
 from console.admin.settings import ConnectionSettings, show_address
 from console.contexts import load, resolve
 from console.contexts.context import parse_bootstrap
+from console.lake import inputs as lake_inputs
 from console.lake.entities import id_problem
 from console.lake.files import LakeError
-from console.lake.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic, Topic
 from console.lake.kraft import LOG_FOLDER
 from console.lake.requests.log_files import zone_problem
 from console.model.numbers import is_natural
@@ -28,7 +28,7 @@ _REQUEST_LOG = ("broker", "files", "timezone")
 T = TypeVar("T")
 
 
-def read_sources(text: str, source: str, folder: Path) -> Inputs:
+def read_sources(text: str, source: str, folder: Path) -> lake_inputs.Inputs:
     """Parse a `sources.yaml`. folder: the base of its relative paths.
 
     Raises:
@@ -55,16 +55,16 @@ class _Reader:
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
 
-    def inputs(self, root: Node) -> Inputs:
+    def inputs(self, root: Node) -> lake_inputs.Inputs:
         top = self._fields(root, _TOP)
         version = top.get("version")
         if version is None or version.data != "1":
             self._add(version or root, "a file says its version", "write version: 1 at its top")
         parts = [self._cluster(each) for each in self._items(top.get("clusters"))]
-        inputs = Inputs(
+        inputs = lake_inputs.Inputs(
             tuple(log for part in parts for log in part.metadata_logs),
             tuple(log for part in parts for log in part.request_logs),
-            tuple(map(Journals, self._paths(top.get("journals")))),
+            tuple(map(lake_inputs.Journals, self._paths(top.get("journals")))),
             tuple(each for part in parts for each in part.controllers),
             tuple(each for part in parts for each in part.request_topics),
         )
@@ -72,7 +72,7 @@ class _Reader:
             self._add(root, "it names nothing to read", "name a metadata-log, controllers, request-logs or journals")
         return inputs
 
-    def _cluster(self, node: Node) -> Inputs:
+    def _cluster(self, node: Node) -> lake_inputs.Inputs:
         read = self._fields(node, _CLUSTER)
         cluster_id = self._text(read.get("id")) or None
         if cluster_id is not None and (problem := id_problem(cluster_id)):
@@ -92,24 +92,24 @@ class _Reader:
         except ValueError as wrong:
             self._add(read["controllers"], str(wrong), "HOST:PORT, as in controller.quorum.bootstrap.servers")
         of = cluster_id or ""
-        return Inputs(
-            tuple(MetadataLog(path, cluster_id) for path in paths),
+        return lake_inputs.Inputs(
+            tuple(lake_inputs.MetadataLog(path, cluster_id) for path in paths),
             tuple(self._request_log(each, of, zone) for each in requests),
             (),
-            (Controllers(of, addresses, context),) if addresses else (),
+            (lake_inputs.Controllers(of, addresses, context),) if addresses else (),
             () if topics is None else (self._topic(topics, of, context, zone),),
         )
 
-    def _topic(self, node: Node, cluster_id: str, context: str | None, zone: str) -> RequestTopic:
+    def _topic(self, node: Node, cluster_id: str, context: str | None, zone: str) -> lake_inputs.RequestTopic:
         if isinstance(node.data, str):
-            return RequestTopic(self._text(node), cluster_id, context, zone)
+            return lake_inputs.RequestTopic(self._text(node), cluster_id, context, zone)
         read = self._fields(node, _TOPIC)
         name = self._text(read.get("name"))
         if not name:
             self._add(node, "name is missing", "the topic that request logs are shipped to")
-        return RequestTopic(name, cluster_id, self._text(read.get("context")) or context, zone)
+        return lake_inputs.RequestTopic(name, cluster_id, self._text(read.get("context")) or context, zone)
 
-    def _request_log(self, node: Node, cluster_id: str, zone: str) -> RequestLog:
+    def _request_log(self, node: Node, cluster_id: str, zone: str) -> lake_inputs.RequestLog:
         read = self._fields(node, _REQUEST_LOG)
         broker = self._text(read.get("broker"))
         if not is_natural(broker):
@@ -118,7 +118,7 @@ class _Reader:
         if not paths:
             self._add(read.get("files", node), "files is missing", "for example /logs/kafka-request.log*")
         zone = self._zone(read.get("timezone"), zone)
-        return RequestLog(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
+        return lake_inputs.RequestLog(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
 
     def _zone(self, node: Node | None, default: str) -> str:
         zone = self._text(node) or default
@@ -157,7 +157,7 @@ class _Reader:
         self.problems.append(node.problem(message, hint))
 
 
-def missing(inputs: Inputs) -> Iterator[str]:
+def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
     """Yield each missing input, as text. Patterns may match nothing, and URIs are for Spark."""
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
@@ -178,7 +178,9 @@ _MODULES = {
 }
 
 
-def topics_of(topics: Sequence[RequestTopic], environ: Mapping[str, str]) -> tuple[tuple[Topic, ...], str]:
+def topics_of(
+    topics: Sequence[lake_inputs.RequestTopic], environ: Mapping[str, str]
+) -> tuple[tuple[lake_inputs.Topic, ...], str]:
     """Return the topics as Spark reads them, and the text of the login file (empty: none is needed).
 
     Raises:
@@ -189,7 +191,7 @@ def topics_of(topics: Sequence[RequestTopic], environ: Mapping[str, str]) -> tup
     for each in topics:
         context = resolve(load(environ, Path.home()), name=each.context, environ=environ)
         options, login = options_of(context.settings, context.name)
-        made.append(Topic(each.topic, options, each.cluster_id, each.time_zone))
+        made.append(lake_inputs.Topic(each.topic, options, each.cluster_id, each.time_zone))
         logins.add(login)
     if len(logins - {""}) > 1:
         raise LakeError(

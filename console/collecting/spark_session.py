@@ -14,19 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
+from console.collecting import java as collecting_java
 from console.collecting.executor_package import write_package
 from console.collecting.gateway import NotStarted, is_local, java_options, session
-from console.collecting.java import (
-    Group,
-    Java,
-    NoSpark,
-    archive_of,
-    begin,
-    find_java,
-    locked,
-    spark_jars,
-    start_options,
-)
 from console.collecting.operator_settings import settings_of_file
 from console.extras import how_to_add
 from console.log_file import state_directory
@@ -92,17 +82,17 @@ def spark_log(environ: Mapping[str, str]) -> Path:
 
 
 def ready(
-    environ: Mapping[str, str], groups: Collection[Group], say: Callable[[str], None] = lambda _: None
-) -> tuple[Java, tuple[Path, ...]]:
+    environ: Mapping[str, str], groups: Collection[collecting_java.Group], say: Callable[[str], None] = lambda _: None
+) -> tuple[collecting_java.Java, tuple[Path, ...]]:
     """Return the Java that is taken, and the jars, fetched where they are missing.
 
     Raises:
         NoSpark: what is missing, and what to do.
     """
     if find_spec("pyspark") is None:
-        raise NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
-    java = find_java(environ)
-    return java, spark_jars(environ, groups, java.program, say)
+        raise collecting_java.NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
+    java = collecting_java.find_java(environ)
+    return java, collecting_java.spark_jars(environ, groups, java.program, say)
 
 
 @contextmanager
@@ -110,7 +100,7 @@ def lake_session(
     environ: Mapping[str, str],
     *,
     master: str | None = None,
-    groups: Collection[Group] = (Group.DELTA,),
+    groups: Collection[collecting_java.Group] = (collecting_java.Group.DELTA,),
     settings: Mapping[str, str] = MappingProxyType({}),
     conf: Mapping[str, str] = MappingProxyType({}),
     is_whole: bool = False,
@@ -139,9 +129,9 @@ def lake_session(
         # Spark creates folders there, which a killed run leaves.
         options = [f"-Djava.io.tmpdir={scratch}"]
         recording = scratch / "classes"
-        archive = archive_of(environ, java, java_options(jars))
+        archive = collecting_java.archive_of(environ, java, java_options(jars))
         if here:
-            options += start_options(archive, recording if is_whole else None)
+            options += collecting_java.start_options(archive, recording if is_whole else None)
         say("starting Spark")
         start = log.tell()
         try:
@@ -151,12 +141,14 @@ def lake_session(
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
-            if recording.exists() and begin(archive, recording) is not None:
+            if recording.exists() and collecting_java.begin(archive, recording) is not None:
                 say("in the background for a minute: an archive of Java's classes, by which the next start is faster")
         except NotStarted as error:
             path = spark_log(environ)
             said = _first_error(path, start) or error
-            raise NoSpark(f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor") from None
+            raise collecting_java.NoSpark(
+                f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor"
+            ) from None
 
 
 def _on_this_machine(scratch: Path) -> dict[str, str]:
@@ -184,22 +176,22 @@ def scratch_folder(base: Path) -> Iterator[Path]:
         home.mkdir(mode=0o700, exist_ok=True)
         found = home.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise NoSpark(
+            raise collecting_java.NoSpark(
                 f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
             )
         with ExitStack() as held:
-            with locked(home):  # what another run has just made it has locked, too
+            with collecting_java.locked(home):  # what another run has just made it has locked, too
                 for each in home.glob("run-*"):
-                    with suppress(OSError), locked(each, wait=False):  # its run is dead
+                    with suppress(OSError), collecting_java.locked(each, wait=False):  # its run is dead
                         shutil.rmtree(each, ignore_errors=True)
                 made = tempfile.TemporaryDirectory(prefix="run-", dir=home, ignore_cleanup_errors=True)
                 folder = Path(held.enter_context(made))
-                held.enter_context(locked(folder))
+                held.enter_context(collecting_java.locked(folder))
             yield folder
     except OSError as error:
         if error.filename is None or not str(error.filename).startswith(str(home)):
             raise
-        raise NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
+        raise collecting_java.NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
 
 
 def _first_error(path: Path, start: int) -> str:
@@ -220,6 +212,6 @@ def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
             path.replace(path.with_suffix(".log.1"))
         descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
     except OSError as error:
-        raise NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
+        raise collecting_java.NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
     with os.fdopen(descriptor, "ab") as log:
         yield log

@@ -6,16 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from console.admin.settings import ConnectionSettings
-from console.contexts.context import (
-    COMMAND_LINE,
-    Addresses,
-    Context,
-    ContextError,
-    Place,
-    Surroundings,
-    format_bootstrap,
-    printable,
-)
+from console.contexts import context
 from console.contexts.java_client import java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
 from console.contexts.properties import Entry, Property, Values, parse_properties
@@ -34,11 +25,11 @@ def read_file(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except FileNotFoundError:
-        raise ContextError(f"{path}: there is no such file") from None
+        raise context.ContextError(f"{path}: there is no such file") from None
     except OSError as error:
-        raise ContextError(f"{path}: it can't be read: {error.strerror}") from None
+        raise context.ContextError(f"{path}: it can't be read: {error.strerror}") from None
     if len(data) > LARGEST:
-        raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB: not a configuration file")
+        raise context.ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB: not a configuration file")
     return data
 
 
@@ -55,11 +46,11 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     # java.util.Properties#load(InputStream), which Kafka's tools use, has no other encoding.
     text = data.decode("latin-1")
     properties: tuple[Property, ...] = ()
-    failure: ContextError | None = None
+    failure: context.ContextError | None = None
     try:
         properties = parse_properties(text)
     except ValueError as error:
-        failure = ContextError(f"{path}: {error}")
+        failure = context.ContextError(f"{path}: {error}")
     if is_librdkafka(text, frozenset(entry.key for entry in properties)):
         return parse_ini(data.decode("utf-8", "replace"), path), True, ()
     if failure is not None:
@@ -68,17 +59,17 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     entries: dict[str, Entry] = {}
     for key, value, line in properties:
         if key in entries:
-            warnings.append(f"{Place(path, line)}: {printable(key)} is set twice; this value is used")
-        entries[key] = Entry(value, Place(path, line))
+            warnings.append(f"{context.Place(path, line)}: {context.printable(key)} is set twice; this value is used")
+        entries[key] = Entry(value, context.Place(path, line))
         if not (key + value).isascii() and any(byte > 127 for byte in data):
             warnings.append(
-                f"{Place(path, line)}: {key} is read as ISO-8859-1, as Java does; write \\uXXXX to be certain"
+                f"{context.Place(path, line)}: {key} is read as ISO-8859-1, as Java does; write \\uXXXX to be certain"
             )
     return entries, False, tuple(warnings)
 
 
 def from_properties(
-    path: Path, surroundings: Surroundings, *, bootstrap: Addresses | None = None
+    path: Path, surroundings: context.Surroundings, *, bootstrap: context.Addresses | None = None
 ) -> tuple[ConnectionSettings, tuple[str, ...]]:
     """Return the settings of a file of client properties, and warnings about it.
 
@@ -95,12 +86,16 @@ def from_properties(
     return settings, (*warnings, *values.warnings, *values.exposure())
 
 
-def from_command_config(path: Path, surroundings: Surroundings, bootstrap: Addresses | None) -> Context:
+def from_command_config(
+    path: Path, surroundings: context.Surroundings, bootstrap: context.Addresses | None
+) -> context.Context:
     """Return the context for ``--command-config``, with or without ``-b``.
 
     Raises:
         ContextError: as `from_properties`.
     """
     settings, warnings = from_properties(path, surroundings, bootstrap=bootstrap)
-    name = format_bootstrap(settings.bootstrap[:1])
-    return Context(name, f"{path} ({COMMAND_LINE})", settings, warnings=warnings, tool=COMMAND_LINE)
+    name = context.format_bootstrap(settings.bootstrap[:1])
+    return context.Context(
+        name, f"{path} ({context.COMMAND_LINE})", settings, warnings=warnings, tool=context.COMMAND_LINE
+    )

@@ -15,20 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.admin.settings import ConnectionSettings
-from console.contexts.context import (
-    COMMAND_LINE,
-    DEFAULT_PORT,
-    Addresses,
-    BrokenContext,
-    Context,
-    ContextError,
-    Found,
-    Surroundings,
-    check_schemes,
-    format_bootstrap,
-    parse_bootstrap,
-    parse_via,
-)
+from console.contexts import context as contexts_context
 from console.contexts.secret_sources import unlocked
 
 if TYPE_CHECKING:
@@ -48,18 +35,18 @@ class Contexts:
     has the context.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: contexts_context.Surroundings) -> None:
         self.surroundings = surroundings
 
     @property
-    def contexts(self) -> tuple[Context, ...]:
+    def contexts(self) -> tuple[contexts_context.Context, ...]:
         """All usable contexts."""
-        return tuple(item for item in self._all if isinstance(item, Context))
+        return tuple(item for item in self._all if isinstance(item, contexts_context.Context))
 
     @property
-    def broken(self) -> tuple[BrokenContext, ...]:
+    def broken(self) -> tuple[contexts_context.BrokenContext, ...]:
         """The unusable contexts, with the reason."""
-        return tuple(item for item in self._all if isinstance(item, BrokenContext))
+        return tuple(item for item in self._all if isinstance(item, contexts_context.BrokenContext))
 
     @property
     def settings(self) -> ConsoleSettings:
@@ -95,7 +82,7 @@ class Contexts:
         taken = sum(item.name == chosen[0].name for found in self._discovered for item in found.items)
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
-    def find(self, name: str) -> Context | BrokenContext | None:
+    def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
         """Return the context of this name, None if unknown. Other tools' contexts have the name ``tool/name`` as
         well.
         """
@@ -111,11 +98,11 @@ class Contexts:
         return read_own_file(self.surroundings)
 
     @cached_property
-    def _discovered(self) -> tuple[Found, ...]:
+    def _discovered(self) -> tuple[contexts_context.Found, ...]:
         return _of_other_tools(self.surroundings)
 
     @cached_property
-    def _all(self) -> tuple[Context | BrokenContext, ...]:
+    def _all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
         own = self._own.found.items
         others = [item for found in self._discovered for item in found.items]
         taken = Counter(item.name for item in (*own, *others))
@@ -125,19 +112,19 @@ class Contexts:
 
 def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
     """Return the contexts for this environment and home folder. Files are read only when they are needed."""
-    return Contexts(Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
+    return Contexts(contexts_context.Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
 
 
-def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
+def _of_other_tools(surroundings: contexts_context.Surroundings) -> tuple[contexts_context.Found, ...]:
     """Return the contexts of each tool. A file that can't be read is one problem, and does not affect the others."""
     from console.contexts.other_tools import READERS
 
-    found: list[Found] = []
+    found: list[contexts_context.Found] = []
     for tool, read in READERS:
         try:
             found.append(read(surroundings))
-        except ContextError as error:
-            found.append(Found(problems=(f"{error} ({tool})",)))
+        except contexts_context.ContextError as error:
+            found.append(contexts_context.Found(problems=(f"{error} ({tool})",)))
     return tuple(found)
 
 
@@ -151,7 +138,7 @@ def resolve(
     via: str | None = None,
     unlock: bool = True,
     environ: Mapping[str, str] | None = None,
-) -> Context:
+) -> contexts_context.Context:
     """Return the context that these flags name; without flags the environment's, else the current one.
 
     Args:
@@ -167,11 +154,11 @@ def resolve(
         ContextError: one line.
     """
     try:
-        host = None if via is None else parse_via(via)
+        host = None if via is None else contexts_context.parse_via(via)
     except ValueError as error:
-        raise ContextError(f"--via: {error}") from None
+        raise contexts_context.ContextError(f"--via: {error}") from None
     if bootstrap is not None and controllers is not None:
-        raise ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+        raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
     context = _resolved(contexts, name, bootstrap or controllers, command_config, environ, controllers is not None)
     context = context if host is None else replace(context, settings=replace(context.settings, via=host))
     return unlocked(context, ask=on_a_terminal()) if unlock else context
@@ -189,9 +176,9 @@ def _resolved(
     command_config: Path | None,
     environ: Mapping[str, str] | None,
     at_controllers: bool,
-) -> Context:
+) -> contexts_context.Context:
     if name is not None and command_config is not None:
-        raise ContextError("--context and --command-config both say how to connect; give one of them")
+        raise contexts_context.ContextError("--context and --command-config both say how to connect; give one of them")
     source = "--bootstrap-controller" if at_controllers else "-b"
     if name is None and bootstrap is None and command_config is None:
         environ = contexts.surroundings.environ if environ is None else environ
@@ -202,54 +189,62 @@ def _resolved(
         return _current(contexts) if name is None else _named(contexts, name)
     try:
         # No port is usual among controllers, so none is assumed.
-        addresses = parse_bootstrap(bootstrap, None if at_controllers else DEFAULT_PORT)
+        addresses = contexts_context.parse_bootstrap(
+            bootstrap, None if at_controllers else contexts_context.DEFAULT_PORT
+        )
         if command_config is not None:
             context = _of_file(command_config, contexts.surroundings, addresses)
         elif name is not None:
             context = _named(contexts, name)
         else:
-            origin = f"environment ({BOOTSTRAP})" if source == BOOTSTRAP else COMMAND_LINE
-            called = format_bootstrap(addresses[:1])
-            context = Context(called, origin, ConnectionSettings(addresses), tool=COMMAND_LINE)
-        check_schemes(bootstrap, context.settings.security_protocol)
+            origin = f"environment ({BOOTSTRAP})" if source == BOOTSTRAP else contexts_context.COMMAND_LINE
+            called = contexts_context.format_bootstrap(addresses[:1])
+            context = contexts_context.Context(
+                called, origin, ConnectionSettings(addresses), tool=contexts_context.COMMAND_LINE
+            )
+        contexts_context.check_schemes(bootstrap, context.settings.security_protocol)
     except ValueError as error:
-        raise ContextError(f"{source}: {error}") from None
+        raise contexts_context.ContextError(f"{source}: {error}") from None
     return replace(context, settings=replace(context.settings, bootstrap=addresses, controllers=at_controllers))
 
 
-def _of_file(path: Path, surroundings: Surroundings, addresses: Addresses | None) -> Context:
+def _of_file(
+    path: Path, surroundings: contexts_context.Surroundings, addresses: contexts_context.Addresses | None
+) -> contexts_context.Context:
     """Return the context of ``--command-config``. Its reader is loaded only then: a start with ``-b`` needs none."""
     from console.contexts.client_files import from_command_config
 
     return from_command_config(path, surroundings, addresses)
 
 
-def _current(contexts: Contexts) -> Context:
+def _current(contexts: Contexts) -> contexts_context.Context:
     if contexts.current is not None:
         return _named(contexts, contexts.current)
     known = [context.name for context in contexts.contexts]
     if known:
-        raise ContextError(f"which cluster? give --context with one of {', '.join(known)}, or -b HOST:PORT")
+        raise contexts_context.ContextError(
+            f"which cluster? give --context with one of {', '.join(known)}, or -b HOST:PORT"
+        )
     because = f" ({contexts.problems[0]})" if contexts.problems else ""
-    raise ContextError(
+    raise contexts_context.ContextError(
         f"which cluster? give -b HOST:PORT, or --command-config FILE{because}; kac demo opens one to look around in, "
         "kac contexts lists what is configured, kac --help the rest"
     )
 
 
-def _named(contexts: Contexts, name: str) -> Context:
+def _named(contexts: Contexts, name: str) -> contexts_context.Context:
     found = contexts.find(name)
-    if isinstance(found, Context):
+    if isinstance(found, contexts_context.Context):
         return found
-    if isinstance(found, BrokenContext):
-        raise ContextError(f"the context {name} can't be used: {found.problem}")
+    if isinstance(found, contexts_context.BrokenContext):
+        raise contexts_context.ContextError(f"the context {name} can't be used: {found.problem}")
     from difflib import get_close_matches
 
     known = [*(item.name for item in contexts.contexts), *(item.name for item in contexts.broken)]
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else "; `kac contexts` lists what there is" if known else ""
     because = f" ({contexts.problems[0]})" if contexts.problems else ""
-    raise ContextError(f"there is no context {name!r}{hint}{because}")
+    raise contexts_context.ContextError(f"there is no context {name!r}{hint}{because}")
 
 
 class Configured:
@@ -266,7 +261,7 @@ class Configured:
         """Return the names of all usable contexts."""
         return [context.name for context in load(self._environ, self._home).contexts]
 
-    def get(self, name: str) -> Context:
+    def get(self, name: str) -> contexts_context.Context:
         """Return the context of a name. Raises ContextError."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
@@ -274,18 +269,18 @@ class Configured:
 class Given:
     """A fixed set of contexts."""
 
-    def __init__(self, contexts: Iterable[Context]) -> None:
+    def __init__(self, contexts: Iterable[contexts_context.Context]) -> None:
         self._contexts = {context.name: context for context in contexts}
 
     def names(self) -> list[str]:
         """Return their names, in their order."""
         return list(self._contexts)
 
-    def get(self, name: str) -> Context:
+    def get(self, name: str) -> contexts_context.Context:
         """Return the context of a name. Raises ContextError."""
         found = self._contexts.get(name)
         if found is None:
-            raise ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")
+            raise contexts_context.ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")
         return found
 
 

@@ -6,15 +6,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from console.admin.settings import (
-    CLIENT_ID,
-    CONNECT_TIMEOUT,
-    REQUEST_TIMEOUT,
-    ConnectionSettings,
-    SaslSettings,
-    Store,
-    TlsSettings,
-)
+from console.admin import settings as admin_settings
 from console.contexts import strimzi_oauth
 from console.contexts.config_providers import PROVIDERS
 from console.contexts.console_settings import near_key
@@ -89,30 +81,30 @@ STORE_TYPES = ("PEM", "JKS", "PKCS12")
 DEFAULT_STORE_TYPE = "JKS"
 
 
-def tls_settings(values: Values) -> TlsSettings:
+def tls_settings(values: Values) -> admin_settings.TlsSettings:
     """Return the TLS settings of these keys. Raises ContextError."""
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
     if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
         raise values.error("ssl.keystore.certificate.chain", "it comes with ssl.keystore.key, which is missing")
     inline_key = values.secret("ssl.keystore.key")
-    return TlsSettings(
+    return admin_settings.TlsSettings(
         trust=_store(values, "truststore", "ssl.truststore.certificates"),
         key_store=_store(values, "keystore", "ssl.keystore.certificate.chain"),
-        key_file=Store("PEM", inline=inline_key) if inline_key else None,
+        key_file=admin_settings.Store("PEM", inline=inline_key) if inline_key else None,
         key_password=values.secret("ssl.key.password"),
         verify_host=_verify_host(values),
     )
 
 
-def _store(values: Values, which: str, inline_key: str) -> Store | None:
+def _store(values: Values, which: str, inline_key: str) -> admin_settings.Store | None:
     """Return the store at ``ssl.<which>.location``, or the one given inline."""
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
     if certificates:
         if path is not None:
             raise values.error(location, f"it is given, and {inline_key} too; remove one of them")
-        return Store("PEM", inline=Secret(certificates))
+        return admin_settings.Store("PEM", inline=Secret(certificates))
     if path is None:
         return None
     kind = (values.text(f"ssl.{which}.type") or DEFAULT_STORE_TYPE).upper()
@@ -122,7 +114,7 @@ def _store(values: Values, which: str, inline_key: str) -> Store | None:
             f"{kind} stores can't be read, only {', '.join(STORE_TYPES)}; "
             "convert it with keytool -importkeystore -deststoretype PKCS12",
         )
-    return Store(kind, path=path, password=values.secret(f"ssl.{which}.password"))
+    return admin_settings.Store(kind, path=path, password=values.secret(f"ssl.{which}.password"))
 
 
 def _verify_host(values: Values) -> bool:
@@ -186,7 +178,7 @@ _KNOWN_CLASSES = {
 }
 
 
-def sasl_settings(values: Values) -> SaslSettings:
+def sasl_settings(values: Values) -> admin_settings.SaslSettings:
     """Return mechanism and credentials. Raises ContextError if something is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
@@ -247,7 +239,7 @@ def _mechanism(values: Values, module: LoginModule | None) -> str:
     return DEFAULT_MECHANISM
 
 
-def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslSettings:
+def _user_and_password(values: Values, options: Values, mechanism: str) -> admin_settings.SaslSettings:
     settings = {}
     if options.flag("tokenauth", default=False):
         if mechanism == "PLAIN":
@@ -261,7 +253,7 @@ def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslS
             f"{'username' if username is None else 'password'} is missing",
             f'{_MODULES[mechanism]} required username="…" password="${{env:KAFKA_PASSWORD}}";',
         )
-    return SaslSettings(mechanism, username, password, options=settings)
+    return admin_settings.SaslSettings(mechanism, username, password, options=settings)
 
 
 def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
@@ -269,7 +261,7 @@ def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
     return values.error(_JAAS, f"{what}{hint}; sasl.jaas.config needs: {wanted}")
 
 
-def _gssapi(values: Values, options: Values) -> SaslSettings:
+def _gssapi(values: Values, options: Values) -> admin_settings.SaslSettings:
     """Return the settings of Java's Krb5LoginModule: useKeyTab, keyTab, principal, ticketCache."""
     service = values.text("sasl.kerberos.service.name") or options.text("serviceName") or DEFAULT_SERVICE
     settings = {"kerberos.service.name": service}
@@ -283,10 +275,10 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
         settings["kerberos.keytab"] = str(keytab)
     elif cache := options.path("ticketCache"):
         settings["kerberos.ticket.cache"] = str(cache)
-    return SaslSettings("GSSAPI", principal, options=settings)
+    return admin_settings.SaslSettings("GSSAPI", principal, options=settings)
 
 
-def _aws(options: Values, mechanism: str) -> SaslSettings:
+def _aws(options: Values, mechanism: str) -> admin_settings.SaslSettings:
     """Return the settings of IAM of Amazon MSK, from the options of aws-msk-iam-auth."""
     settings = {"aws": "iam"}
     for option, name in _AWS_OPTIONS.items():
@@ -302,24 +294,26 @@ def _aws(options: Values, mechanism: str) -> SaslSettings:
     if "aws.role.arn" not in settings and (alone := sorted({*settings} & {*_AWS_OPTIONS.values()} - {"aws.profile"})):
         option = next(option for option, name in _AWS_OPTIONS.items() if name == alone[0])
         raise options.error(option, "it is of a role, and awsRoleArn is missing")
-    return SaslSettings(mechanism, options=settings)
+    return admin_settings.SaslSettings(mechanism, options=settings)
 
 
-def _oauthbearer(values: Values, options: Values) -> SaslSettings:
+def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings:
     """Return the settings of a token: of a command, an endpoint (KIP-768, KIP-1139, KIP-1258), a file, or an unsecured
     one.
     """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
-        return SaslSettings("OAUTHBEARER", options={**_token_command(values), **extensions})
+        return admin_settings.SaslSettings("OAUTHBEARER", options={**_token_command(values), **extensions})
     if strimzi_oauth.TOKEN in options:
-        return SaslSettings("OAUTHBEARER", password=options.secret(strimzi_oauth.TOKEN), options=extensions)
+        return admin_settings.SaslSettings(
+            "OAUTHBEARER", password=options.secret(strimzi_oauth.TOKEN), options=extensions
+        )
     kept = options.path(strimzi_oauth.TOKEN_FILE)
     url = values.text(_TOKEN_URL) or options.text(strimzi_oauth.TOKEN_URL) or (kept and kept.absolute().as_uri())
     if not url:
         return _unsecured_token(values, options, extensions)
     if url.lower().startswith("file:"):
-        return SaslSettings("OAUTHBEARER", options={"token.endpoint.url": url, **extensions})
+        return admin_settings.SaslSettings("OAUTHBEARER", options={"token.endpoint.url": url, **extensions})
     client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or options.untrimmed("clientId")
     settings = {"token.endpoint.url": url, **extensions}
     for name in ("scope", "audience"):
@@ -332,7 +326,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
     if kind := _assertion_kind(values):
         settings |= {"assertion": kind, **assertion_options(values)}
         passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
-        return SaslSettings("OAUTHBEARER", client_id, passphrase, options=settings, endpoint_tls=tls)
+        return admin_settings.SaslSettings("OAUTHBEARER", client_id, passphrase, options=settings, endpoint_tls=tls)
     client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
     if client_id is None or client_secret is None:
         missing = "clientId" if client_id is None else "clientSecret"
@@ -341,7 +335,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
             f"{missing} is missing, and there is no assertion ({_ASSERTION}file or claim.iss)",
             'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
         )
-    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
+    return admin_settings.SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
 
 
 def _milliseconds(options: Values, name: str) -> str | None:
@@ -401,7 +395,7 @@ def assertion_options(values: Values) -> dict[str, str]:
     return found
 
 
-def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> SaslSettings:
+def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> admin_settings.SaslSettings:
     """Return the unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
@@ -412,10 +406,10 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
             key, f"{has}OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint, or {TOKEN_COMMAND}"
         )
     values.warn(_JAAS, "asks for an unsecured token, which brokers accept for tests only")
-    return SaslSettings("OAUTHBEARER", subject, options=extensions)
+    return admin_settings.SaslSettings("OAUTHBEARER", subject, options=extensions)
 
 
-def _endpoint_tls(options: Values) -> TlsSettings | None:
+def _endpoint_tls(options: Values) -> admin_settings.TlsSettings | None:
     """Return the TLS settings of the token endpoint, which are options of the login module (JaasOptionsUtils)."""
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
@@ -425,7 +419,7 @@ def _endpoint_tls(options: Values) -> TlsSettings | None:
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
-def java_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
+def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin_settings.ConnectionSettings:
     """Return the settings of Java's client properties (`AdminClientConfig`).
 
     Args:
@@ -440,18 +434,18 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     """
     protocol = _protocol(values)
     addresses, at_controllers = (bootstrap, False) if bootstrap else _bootstrap(values, protocol)
-    settings = ConnectionSettings(
+    settings = admin_settings.ConnectionSettings(
         bootstrap=addresses,
         controllers=at_controllers,
         security_protocol=protocol,
         sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
-        client_id=values.text("client.id") or CLIENT_ID,
+        client_id=values.text("client.id") or admin_settings.CLIENT_ID,
         # Our time-out is for a call with its retries: default.api.timeout.ms in Java.
         request_timeout=values.seconds("default.api.timeout.ms")
         or values.seconds("request.timeout.ms")
-        or REQUEST_TIMEOUT,
-        connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or CONNECT_TIMEOUT,
+        or admin_settings.REQUEST_TIMEOUT,
+        connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or admin_settings.CONNECT_TIMEOUT,
     )
     _warn_of_the_rest(values, protocol)
     return settings

@@ -6,24 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from console.admin.settings import (
-    CLIENT_ID,
-    CONNECT_TIMEOUT,
-    REQUEST_TIMEOUT,
-    ConnectionSettings,
-    SaslSettings,
-    Store,
-    TlsSettings,
-)
+from console.admin import settings
+from console.contexts import java_client
 from console.contexts.context import Addresses, ContextError, Place, check_schemes, parse_bootstrap
-from console.contexts.java_client import (
-    DEFAULT_SERVICE,
-    MECHANISMS,
-    PROTOCOLS,
-    TOKEN_COMMAND,
-    assertion_options,
-    no_addresses,
-)
 from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
 
@@ -83,7 +68,7 @@ def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
     return sections[None]
 
 
-def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
+def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) -> settings.ConnectionSettings:
     """Return the settings of librdkafka's properties.
 
     Args:
@@ -97,16 +82,18 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
         ContextError: a value is invalid or missing; one line with file, line and key.
     """
     protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
-    if protocol not in PROTOCOLS:
-        raise values.error("security.protocol", f"it is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
-    return ConnectionSettings(
+    if protocol not in java_client.PROTOCOLS:
+        raise values.error("security.protocol", f"it is one of {', '.join(java_client.PROTOCOLS)}, not {protocol!r}")
+    return settings.ConnectionSettings(
         bootstrap=bootstrap or _bootstrap(values, protocol),
         security_protocol=protocol,
         sasl=_sasl(values) if protocol.startswith("SASL_") else None,
         tls=_tls(values) if protocol.endswith("SSL") else None,
-        client_id=values.text("client.id") or CLIENT_ID,
-        request_timeout=values.seconds("request.timeout.ms") or values.seconds("socket.timeout.ms") or REQUEST_TIMEOUT,
-        connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or CONNECT_TIMEOUT,
+        client_id=values.text("client.id") or settings.CLIENT_ID,
+        request_timeout=values.seconds("request.timeout.ms")
+        or values.seconds("socket.timeout.ms")
+        or settings.REQUEST_TIMEOUT,
+        connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or settings.CONNECT_TIMEOUT,
     )
 
 
@@ -114,7 +101,7 @@ def _bootstrap(values: Values, protocol: str) -> Addresses:
     key = "bootstrap.servers" if "bootstrap.servers" in values else "metadata.broker.list"
     text = values.text(key)
     if not text:
-        raise no_addresses(values)
+        raise java_client.no_addresses(values)
     try:
         addresses = parse_bootstrap(text)
         check_schemes(text, protocol)
@@ -123,7 +110,7 @@ def _bootstrap(values: Values, protocol: str) -> Addresses:
         raise values.error(key, str(error)) from None
 
 
-def _tls(values: Values) -> TlsSettings:
+def _tls(values: Values) -> settings.TlsSettings:
     trust = _pem(values, "ssl.ca.location", "ssl.ca.pem")
     certificate = _pem(values, "ssl.certificate.location", "ssl.certificate.pem")
     key = _pem(values, "ssl.key.location", "ssl.key.pem")
@@ -134,9 +121,9 @@ def _tls(values: Values) -> TlsSettings:
     verify = values.flag("enable.ssl.certificate.verification", True)
     if not verify:
         values.warn("enable.ssl.certificate.verification", "is false: any server is accepted as the broker")
-    return TlsSettings(
+    return settings.TlsSettings(
         trust=trust,
-        key_store=Store("PKCS12", path=bundle, password=values.secret("ssl.keystore.password"))
+        key_store=settings.Store("PKCS12", path=bundle, password=values.secret("ssl.keystore.password"))
         if bundle
         else certificate,
         key_file=None if bundle else key,
@@ -146,35 +133,35 @@ def _tls(values: Values) -> TlsSettings:
     )
 
 
-def _pem(values: Values, location: str, inline: str) -> Store | None:
+def _pem(values: Values, location: str, inline: str) -> settings.Store | None:
     text = values.text(inline)
     if text:
         # A key is a secret, a certificate is not.
-        return Store("PEM", inline=values.secret(inline) if "key" in inline else Secret(text))
+        return settings.Store("PEM", inline=values.secret(inline) if "key" in inline else Secret(text))
     path = None if values.text(location) == "probe" else values.path(location)
-    return Store("PEM", path=path) if path else None
+    return settings.Store("PEM", path=path) if path else None
 
 
-def _sasl(values: Values) -> SaslSettings:
+def _sasl(values: Values) -> settings.SaslSettings:
     key = "sasl.mechanism" if "sasl.mechanism" in values else "sasl.mechanisms"
     mechanism = (values.text(key) or "GSSAPI").upper()
-    if mechanism not in MECHANISMS:
-        raise values.error(key, f"{mechanism} is not supported; it is one of {', '.join(MECHANISMS)}")
+    if mechanism not in java_client.MECHANISMS:
+        raise values.error(key, f"{mechanism} is not supported; it is one of {', '.join(java_client.MECHANISMS)}")
     if mechanism == "GSSAPI":
-        service = values.text("sasl.kerberos.service.name") or DEFAULT_SERVICE
+        service = values.text("sasl.kerberos.service.name") or java_client.DEFAULT_SERVICE
         options = {"kerberos.service.name": service}
         if keytab := values.path("sasl.kerberos.keytab"):
             options["kerberos.keytab"] = str(keytab)
-            return SaslSettings("GSSAPI", _needed(values, "sasl.kerberos.principal"), options=options)
-        return SaslSettings("GSSAPI", options=options)
+            return settings.SaslSettings("GSSAPI", _needed(values, "sasl.kerberos.principal"), options=options)
+        return settings.SaslSettings("GSSAPI", options=options)
     if mechanism == "AWS_MSK_IAM":
-        return SaslSettings(mechanism, options={"aws": "iam"})
+        return settings.SaslSettings(mechanism, options={"aws": "iam"})
     if mechanism == "OAUTHBEARER":
         return _oauthbearer(values)
-    return SaslSettings(mechanism, _needed(values, "sasl.username"), _secret(values, "sasl.password"))
+    return settings.SaslSettings(mechanism, _needed(values, "sasl.username"), _secret(values, "sasl.password"))
 
 
-def _oauthbearer(values: Values) -> SaslSettings:
+def _oauthbearer(values: Values) -> settings.SaslSettings:
     options = {}
     for extension in filter(None, (values.text("sasl.oauthbearer.extensions") or "").split(",")):
         name, _, value = extension.partition("=")
@@ -186,7 +173,7 @@ def _oauthbearer(values: Values) -> SaslSettings:
         raise values.error(
             "sasl.oauthbearer.method" if method != "oidc" else _OF_METADATA,
             "only oidc is supported: client credentials, or an assertion, for a token endpoint; in a file of Java's "
-            f"names {TOKEN_COMMAND} is a command that writes the token",
+            f"names {java_client.TOKEN_COMMAND} is a command that writes the token",
         )
     options["token.endpoint.url"] = _needed(values, "sasl.oauthbearer.token.endpoint.url")
     if scope := values.text("sasl.oauthbearer.scope"):
@@ -196,17 +183,19 @@ def _oauthbearer(values: Values) -> SaslSettings:
             raise values.error(
                 f"{_ASSERTION}private.key.pem", f"write the key into a file: {_ASSERTION}private.key.file"
             )
-        options |= {"assertion": "grant", **assertion_options(values)}
+        options |= {"assertion": "grant", **java_client.assertion_options(values)}
         if template := values.path(f"{_ASSERTION}jwt.template.file"):
             options["assertion.template.file"] = str(template)
         passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
-        return SaslSettings("OAUTHBEARER", None, passphrase, options=options)
+        return settings.SaslSettings("OAUTHBEARER", None, passphrase, options=options)
     named = [key for key in _CLIENT_KEYS if key in values]
     client_id, client_secret = (named or _CLIENT_KEYS)[0], _SECRET_OF[(named or _CLIENT_KEYS)[0]]
-    return SaslSettings("OAUTHBEARER", _needed(values, client_id), _secret(values, client_secret), options=options)
+    return settings.SaslSettings(
+        "OAUTHBEARER", _needed(values, client_id), _secret(values, client_secret), options=options
+    )
 
 
-def _unsecured_token(values: Values, options: Mapping[str, str]) -> SaslSettings:
+def _unsecured_token(values: Values, options: Mapping[str, str]) -> settings.SaslSettings:
     """Return the unsecured token of ``sasl.oauthbearer.config``, which is ``name=value`` separated by blanks."""
     pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
     if not pairs.get("principal"):
@@ -214,7 +203,7 @@ def _unsecured_token(values: Values, options: Mapping[str, str]) -> SaslSettings
     if pairs.get("principalClaimName", "sub") != "sub" or pairs.get("scope"):
         raise values.error(_UNSECURED, "of an unsecured token the principal's name alone is taken, as sub")
     values.warn(_UNSECURED, "asks for an unsecured token, which brokers accept for tests only")
-    return SaslSettings("OAUTHBEARER", pairs["principal"], options=options)
+    return settings.SaslSettings("OAUTHBEARER", pairs["principal"], options=options)
 
 
 def _needed(values: Values, key: str) -> str:

@@ -10,18 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.admin.settings import (
-    CLIENT_ID,
-    CONNECT_TIMEOUT,
-    REQUEST_TIMEOUT,
-    ConnectionSettings,
-    SaslSettings,
-    TlsSettings,
-)
+from console.admin import settings as admin_settings
+from console.contexts import tool_file
 from console.contexts.client_files import read_file
 from console.contexts.context import Context, ContextError, Found, Surroundings
 from console.contexts.java_client import TOKEN_COMMAND, command_options
-from console.contexts.tool_file import Part, Table, gather, named_items, parse_yaml, protocol
 from console.model.secret import Secret
 from console.safe_files import require_own
 
@@ -40,28 +33,28 @@ def read_kaf(surroundings: Surroundings) -> Found:
     path = surroundings.home / ".kaf" / "config"
     if not path.is_file():
         return Found()
-    table = parse_yaml(path)
-    clusters = named_items(KAF, "clusters", table.get("clusters"), path)
-    return gather(KAF, path, clusters, _kaf_context, str(table.get("current-cluster") or ""), surroundings)
+    table = tool_file.parse_yaml(path)
+    clusters = tool_file.named_items(KAF, "clusters", table.get("clusters"), path)
+    return tool_file.gather(KAF, path, clusters, _kaf_context, str(table.get("current-cluster") or ""), surroundings)
 
 
-def _kaf_context(name: str, origin: str, part: Part) -> Context:
+def _kaf_context(name: str, origin: str, part: tool_file.Part) -> Context:
     named = part.text("security-protocol").upper()
     tls_part, sasl_part = part.part("TLS"), part.part("SASL")
-    tls: TlsSettings | None = None
+    tls: admin_settings.TlsSettings | None = None
     if tls_part is not None:
         tls = tls_part.tls(ca="cafile", cert="clientfile", key="clientkeyfile", insecure="insecure")
     elif named.endswith("SSL"):
-        tls = TlsSettings()
+        tls = admin_settings.TlsSettings()
     if named.startswith("SASL_") and sasl_part is None:
         raise part.error(f"security-protocol is {named}, but SASL is missing")
     sasl = None if sasl_part is None else _kaf_sasl(sasl_part, has_protocol=named.startswith("SASL_"))
-    used = protocol(tls, sasl)
-    settings = ConnectionSettings(part.addresses("brokers", used), used, sasl=sasl, tls=tls)
+    used = tool_file.protocol(tls, sasl)
+    settings = admin_settings.ConnectionSettings(part.addresses("brokers", used), used, sasl=sasl, tls=tls)
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAF)
 
 
-def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
+def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.SaslSettings:
     """Return the SASL settings as kaf reads them: PLAIN for any mechanism, unless security-protocol is one of
     SASL's.
     """
@@ -69,7 +62,7 @@ def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
     if token := part.secret("token"):
-        return SaslSettings("OAUTHBEARER", password=token)
+        return admin_settings.SaslSettings("OAUTHBEARER", password=token)
     client_id, url = part.text("clientID"), part.text("tokenURL")
     client_secret = part.secret("clientSecret")
     if not client_id or client_secret is None or not url:
@@ -77,7 +70,7 @@ def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
     options = {"token.endpoint.url": url}
     if scopes := " ".join(part.texts("scopes")):
         options["scope"] = scopes
-    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=options)
+    return admin_settings.SaslSettings("OAUTHBEARER", client_id, client_secret, options=options)
 
 
 # deviceinsight/kafkactl: ``config.yml`` with ``contexts.<name>.{brokers,tls,sasl}``.
@@ -98,12 +91,12 @@ def read_kafkactl(surroundings: Surroundings) -> Found:
     path = _kafkactl_config(surroundings)
     if path is None:
         return Found()
-    table = {str(key).lower(): value for key, value in parse_yaml(path).items()}
+    table = {str(key).lower(): value for key, value in tool_file.parse_yaml(path).items()}
     named = table.get("contexts") or {}
     if not isinstance(named, dict):
         raise ContextError(f"{path}: contexts is not a table")
     contexts = [(name, f"contexts.{name}", value) for name, value in named.items()]
-    return gather(
+    return tool_file.gather(
         KAFKACTL, path, contexts, _kafkactl_context, _kafkactl_current(surroundings, path, table), surroundings
     )
 
@@ -124,7 +117,7 @@ def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
     return home / ".config" / "kafkactl", home / ".kafkactl", Path("/etc/kafkactl")
 
 
-def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) -> str:
+def _kafkactl_current(surroundings: Surroundings, config: Path, table: tool_file.Table) -> str:
     """Return the current context's name: from the environment, else the file ``current-context.yml``, else the config
     itself, as in old versions.
     """
@@ -137,11 +130,11 @@ def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) ->
         candidates = [surroundings.path(surroundings.environ[WRITABLE], (surroundings.cwd,))]
     for path in candidates:
         if path.is_file():
-            return str(parse_yaml(path).get("current-context") or "")
+            return str(tool_file.parse_yaml(path).get("current-context") or "")
     return str(table.get("current-context") or "")
 
 
-def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
+def _kafkactl_context(name: str, origin: str, part: tool_file.Part) -> Context:
     kubernetes = part.part("kubernetes")
     if kubernetes is not None and kubernetes.flag("enabled"):
         raise part.error("kafkactl reaches it through kubectl, which kac does not support; forward a port and use -b")
@@ -154,23 +147,25 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
         provider = sasl_part.part("tokenprovider") if mechanism.lower() == "oauth" else None
         tokens = None if provider is None else _TOKEN_PLUGINS.get(provider.text("plugin"))
         if provider is not None and tokens is not None:
-            options = provider.part("options") or Part(part.file, f"{provider.name}.options", {}, part.surroundings)
+            options = provider.part("options") or tool_file.Part(
+                part.file, f"{provider.name}.options", {}, part.surroundings
+            )
             sasl = tokens(options, part)
         else:
             sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
-    used = protocol(tls, sasl)
-    settings = ConnectionSettings(
+    used = tool_file.protocol(tls, sasl)
+    settings = admin_settings.ConnectionSettings(
         bootstrap=part.addresses("brokers", used),
         security_protocol=used,
         sasl=sasl,
         tls=tls,
-        client_id=part.text("clientID") or CLIENT_ID,
-        request_timeout=part.seconds("requestTimeout", REQUEST_TIMEOUT),
+        client_id=part.text("clientID") or admin_settings.CLIENT_ID,
+        request_timeout=part.seconds("requestTimeout", admin_settings.REQUEST_TIMEOUT),
     )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAFKACTL)
 
 
-def _script_tokens(options: Part, part: Part) -> SaslSettings:
+def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
     """Return the settings of tokens of a script, which is run once the context is used."""
     script = options.text("script")
     if not script:
@@ -181,10 +176,10 @@ def _script_tokens(options: Part, part: Part) -> SaslSettings:
         raise part.error(f"its script is not run: {error.strerror}") from None
     path = str(part.surroundings.path(script, (part.file.parent,))) if "/" in script else script
     command = shlex.join((path, *options.texts("args")))
-    return SaslSettings("OAUTHBEARER", options=command_options(command, part.file))
+    return admin_settings.SaslSettings("OAUTHBEARER", options=command_options(command, part.file))
 
 
-def _aws_tokens(options: Part, _part: Part) -> SaslSettings:
+def _aws_tokens(options: tool_file.Part, _part: tool_file.Part) -> admin_settings.SaslSettings:
     """Return the settings of tokens that AWS credentials sign. The region is that of the brokers' names."""
     settings = {"aws": "iam"}
     if role := options.text("role"):
@@ -193,10 +188,10 @@ def _aws_tokens(options: Part, _part: Part) -> SaslSettings:
         settings |= {key: text for key, text in given.items() if text}
     elif profile := options.text("profile"):
         settings["aws.profile"] = profile
-    return SaslSettings("OAUTHBEARER", options=settings)
+    return admin_settings.SaslSettings("OAUTHBEARER", options=settings)
 
 
-def _azure_tokens(options: Part, part: Part) -> SaslSettings:
+def _azure_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
     """Raise ContextError with the command line that fetches such a token: the plug-in's own library is not part of
     kac.
     """
@@ -213,7 +208,7 @@ def _azure_tokens(options: Part, part: Part) -> SaslSettings:
     )
 
 
-_TOKEN_PLUGINS: Mapping[str, Callable[[Part, Part], SaslSettings]] = {
+_TOKEN_PLUGINS: Mapping[str, Callable[[tool_file.Part, tool_file.Part], admin_settings.SaslSettings]] = {
     "generic": _script_tokens,
     "aws": _aws_tokens,
     "azure": _azure_tokens,
@@ -267,7 +262,7 @@ def read_kcl(surroundings: Surroundings) -> Found:
     if isinstance(named.get(current), dict):
         named[current] = _kcl_overridden(named[current], environ)
     values = [(name, f"profiles.{name}" if profiles else "profile", value) for name, value in named.items()]
-    return gather(KCL, path, values, _kcl_context, current, surroundings, None if has_file else "environment")
+    return tool_file.gather(KCL, path, values, _kcl_context, current, surroundings, None if has_file else "environment")
 
 
 def _kcl_config(surroundings: Surroundings) -> Path:
@@ -281,7 +276,7 @@ def _kcl_config(surroundings: Surroundings) -> Path:
     return folder / (environ.get("KCL_CONFIG_FILE") or "config.toml")
 
 
-def _kcl_profile(path: Path) -> Table:
+def _kcl_profile(path: Path) -> tool_file.Table:
     import tomllib
 
     try:
@@ -292,7 +287,7 @@ def _kcl_profile(path: Path) -> Table:
         raise ContextError(f"{path}: not TOML: {error}") from None
 
 
-def _kcl_overridden(profile: Table, environ: Mapping[str, str]) -> Table:
+def _kcl_overridden(profile: tool_file.Table, environ: Mapping[str, str]) -> tool_file.Table:
     """Return the profile with the environment's overrides."""
     result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in profile.items()}
     texts = {name: keys for name, keys in _OVERRIDES.items() if name in environ}
@@ -307,7 +302,7 @@ def _kcl_overridden(profile: Table, environ: Mapping[str, str]) -> Table:
     return result
 
 
-def _kcl_context(name: str, origin: str, part: Part) -> Context:
+def _kcl_context(name: str, origin: str, part: tool_file.Part) -> Context:
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
     tls = sasl = None
     if tls_part is not None:
@@ -320,13 +315,13 @@ def _kcl_context(name: str, origin: str, part: Part) -> Context:
             if not sasl.mechanism.startswith("SCRAM-"):
                 raise sasl_part.error(f"is_token is for SCRAM: a delegation token is no {sasl.mechanism} password")
             sasl = replace(sasl, options={"tokenauth": "true"})
-    used = protocol(tls, sasl)
-    settings = ConnectionSettings(
+    used = tool_file.protocol(tls, sasl)
+    settings = admin_settings.ConnectionSettings(
         bootstrap=part.addresses("seed_brokers", used, DEFAULT_SEEDS),
         security_protocol=used,
         sasl=sasl,
         tls=tls,
-        connect_timeout=part.seconds("dial_timeout", CONNECT_TIMEOUT),
+        connect_timeout=part.seconds("dial_timeout", admin_settings.CONNECT_TIMEOUT),
     )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KCL)
 
@@ -350,15 +345,17 @@ def read_rpk(surroundings: Surroundings) -> Found:
     path = folder / "rpk" / "rpk.yaml"
     if not path.is_file():
         return Found()
-    table = parse_yaml(path)
-    profiles = named_items(RPK, "profiles", table.get("profiles"), path)
-    return gather(RPK, path, profiles, _rpk_context, str(table.get("current_profile") or ""), surroundings)
+    table = tool_file.parse_yaml(path)
+    profiles = tool_file.named_items(RPK, "profiles", table.get("profiles"), path)
+    return tool_file.gather(RPK, path, profiles, _rpk_context, str(table.get("current_profile") or ""), surroundings)
 
 
-def _rpk_context(name: str, origin: str, profile: Part) -> Context:
-    part = profile.part("kafka_api") or Part(profile.file, f"{profile.name}.kafka_api", {}, profile.surroundings)
+def _rpk_context(name: str, origin: str, profile: tool_file.Part) -> Context:
+    part = profile.part("kafka_api") or tool_file.Part(
+        profile.file, f"{profile.name}.kafka_api", {}, profile.surroundings
+    )
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
-    tls: TlsSettings | None = None
+    tls: admin_settings.TlsSettings | None = None
     if tls_part is not None:
         if not tls_part.text("ca_file"):
             # Its name before May 2023.
@@ -368,17 +365,19 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
     if sasl_part is not None:
         mechanism = sasl_part.text("mechanism") or sasl_part.text("type") or DEFAULT_MECHANISM
         sasl = _rpk_token(sasl_part, mechanism) or sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
-    used = protocol(tls, sasl)
-    settings = ConnectionSettings(part.addresses("brokers", used, DEFAULT_BROKERS), used, sasl=sasl, tls=tls)
+    used = tool_file.protocol(tls, sasl)
+    settings = admin_settings.ConnectionSettings(
+        part.addresses("brokers", used, DEFAULT_BROKERS), used, sasl=sasl, tls=tls
+    )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
 
 
-def _rpk_token(part: Part, mechanism: str) -> SaslSettings | None:
+def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSettings | None:
     """Return the token that rpk keeps as the password, ``token:…``; None for another mechanism."""
     given = part.secret("password") if mechanism.upper() == "OAUTHBEARER" else None
     if given is None or not given.reveal().startswith("token:"):
         return None
-    return SaslSettings("OAUTHBEARER", password=Secret(given.reveal().removeprefix("token:")))
+    return admin_settings.SaslSettings("OAUTHBEARER", password=Secret(given.reveal().removeprefix("token:")))
 
 
 READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))

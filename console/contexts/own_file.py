@@ -33,20 +33,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.admin.settings import RegistrySettings, SshHost
+from console.contexts import context
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
-from console.contexts.context import (
-    OWN,
-    RECORDS,
-    SHOWN,
-    BrokenContext,
-    Context,
-    ContextError,
-    Found,
-    Place,
-    Surroundings,
-    parse_via,
-    printable,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
 
@@ -134,11 +122,11 @@ _OWN_KEYS = (
 class OwnFile(Struct, frozen=True):
     """The contents of our own file; empty if there is no file."""
 
-    found: Found = field(default_factory=Found)
+    found: context.Found = field(default_factory=context.Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
 
 
-def own_path(surroundings: Surroundings) -> Path:
+def own_path(surroundings: context.Surroundings) -> Path:
     """Return the file that ``KAC_CONFIG`` names, else the one in the folder for configuration."""
     named = surroundings.environ.get(CONFIG)
     if named:
@@ -146,7 +134,7 @@ def own_path(surroundings: Surroundings) -> Path:
     return surroundings.config_folder() / "kac" / "config.toml"
 
 
-def read_own_file(surroundings: Surroundings) -> OwnFile:
+def read_own_file(surroundings: context.Surroundings) -> OwnFile:
     """Read our own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
@@ -157,12 +145,12 @@ def read_own_file(surroundings: Surroundings) -> OwnFile:
     try:
         return own_text(read_file(path).decode("utf-8"), path, surroundings)
     except UnicodeDecodeError:
-        return OwnFile(Found(problems=(f"{path}: it is not text in UTF-8",)))
-    except ContextError as error:
-        return OwnFile(Found(problems=(str(error),)))
+        return OwnFile(context.Found(problems=(f"{path}: it is not text in UTF-8",)))
+    except context.ContextError as error:
+        return OwnFile(context.Found(problems=(str(error),)))
 
 
-def own_text(text: str, path: Path, surroundings: Surroundings) -> OwnFile:
+def own_text(text: str, path: Path, surroundings: context.Surroundings) -> OwnFile:
     """Return the contents of a text of our own file. Raises ContextError where it is not TOML."""
     return _OwnFileReader(path, _parsed(text, path), key_lines(text), surroundings).read()
 
@@ -175,8 +163,8 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column \d+\)", str(error))
         why = str(error)[: at.start()].strip() if at else str(error)
-        raise ContextError(
-            f"{Place(path, int(at[1]) if at else None)}: not TOML: {why}; nothing of it is used"
+        raise context.ContextError(
+            f"{context.Place(path, int(at[1]) if at else None)}: not TOML: {why}; nothing of it is used"
         ) from None
 
 
@@ -184,7 +172,7 @@ class _OwnFileReader:
     """Reads one parsed file. Messages name the line."""
 
     def __init__(
-        self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: Surroundings
+        self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: context.Surroundings
     ) -> None:
         self._path = path
         self._table = table
@@ -200,17 +188,17 @@ class _OwnFileReader:
             self._table_of("settings"), lambda *keys: str(self._place("settings", *keys))
         )
         self._problems += problems
-        items: list[Context | BrokenContext] = []
+        items: list[context.Context | context.BrokenContext] = []
         for name, table in self._table_of("contexts").items():
             try:
                 items.append(self._context(name, table))
-            except ContextError as error:
-                items.append(BrokenContext(name, self._origin(), str(error)))
+            except context.ContextError as error:
+                items.append(context.BrokenContext(name, self._origin(), str(error)))
         current = self._current(items)
-        return OwnFile(Found(tuple(items), current, tuple(self._problems)), settings)
+        return OwnFile(context.Found(tuple(items), current, tuple(self._problems)), settings)
 
-    def _place(self, *keys: str) -> Place:
-        return Place(self._path, line_of(keys, self._lines))
+    def _place(self, *keys: str) -> context.Place:
+        return context.Place(self._path, line_of(keys, self._lines))
 
     def _origin(self) -> str:
         return self._surroundings.shown(self._path)
@@ -222,7 +210,7 @@ class _OwnFileReader:
         self._problems.append(f"{self._place(key)}: {key} is a table, [{key}]")
         return {}
 
-    def _current(self, known: list[Context | BrokenContext]) -> str | None:
+    def _current(self, known: list[context.Context | context.BrokenContext]) -> str | None:
         name = self._table.get("current_context")
         if name is None:
             return known[0].name if len(known) == 1 else None
@@ -233,12 +221,12 @@ class _OwnFileReader:
             return None
         return name
 
-    def _context(self, name: str, table: Any) -> Context:
+    def _context(self, name: str, table: Any) -> context.Context:
         place = self._place("contexts", name)
         if not isinstance(table, dict):
-            raise ContextError(f"{place}: {name} is a table, [contexts.{name}]")
+            raise context.ContextError(f"{place}: {name} is a table, [contexts.{name}]")
         if not name or not name.isprintable() or name != name.strip():
-            raise ContextError(f"{place}: the name of a context is not empty and has no control characters")
+            raise context.ContextError(f"{place}: the name of a context is not empty and has no control characters")
         from console.contexts.java_client import java_connection
         from console.contexts.librdkafka import librdkafka_connection
         from console.contexts.properties import Values
@@ -253,7 +241,7 @@ class _OwnFileReader:
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
         settings = replace(settings, via=self._via(name, own))
         registry, concerns = self._schemas(name, own, entries)
-        return Context(
+        return context.Context(
             name,
             self._origin(),
             settings,
@@ -262,7 +250,7 @@ class _OwnFileReader:
             confirm=self._flag(name, "confirm", own),
             cluster_id=self._text(name, "cluster_id", own),
             warnings=tuple(dict.fromkeys((*warnings, *unknown, *values.warnings, *values.exposure(), *concerns))),
-            tool=OWN,
+            tool=context.OWN,
             lake=self._lake(name, own),
             records=self._records(name, own),
             throttles=self._throttles(name, own),
@@ -280,16 +268,16 @@ class _OwnFileReader:
     def _via(self, name: str, table: Mapping[str, Any]) -> SshHost | None:
         text = self._text(name, "via", table)
         try:
-            return None if text is None else parse_via(text)
+            return None if text is None else context.parse_via(text)
         except ValueError as error:
-            raise ContextError(f"{self._place('contexts', name, 'via')}: via: {error}") from None
+            raise context.ContextError(f"{self._place('contexts', name, 'via')}: via: {error}") from None
 
     def _records(self, name: str, table: Mapping[str, Any]) -> str:
-        value = table.get("records", SHOWN)
-        if value in RECORDS:
+        value = table.get("records", context.SHOWN)
+        if value in context.RECORDS:
             return str(value)
-        legal = f"one of {', '.join(RECORDS)}, in quotes"
-        raise ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
+        legal = f"one of {', '.join(context.RECORDS)}, in quotes"
+        raise context.ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
         """Return the fields that are masked. One that can't be read refuses the context: it must not be shown."""
@@ -300,7 +288,7 @@ class _OwnFileReader:
 
         place = self._place("contexts", name, "mask")
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
+            raise context.ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         if not value:
             return ()
         # Only where a context has them: this file is read at each start.
@@ -308,7 +296,7 @@ class _OwnFileReader:
         try:
             return tuple(map(mask_path, value))
         except ValueError as error:
-            raise ContextError(f"{place}: mask: {error}") from None
+            raise context.ContextError(f"{place}: mask: {error}") from None
 
     def _schemas(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
@@ -323,13 +311,13 @@ class _OwnFileReader:
 
         place = self._place("contexts", name, "schemas")
         if not isinstance(tree, dict):
-            raise ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
+            raise context.ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
 
         entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, "schemas", *path)
             if key not in (*OWN_KEYS, *SSL_KEYS):
-                raise ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(SSL_KEYS)))}")
+                raise context.ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(SSL_KEYS)))}")
             entries[key] = Entry(_property_text(key, value, place), place)
         folder = self._path.absolute().parent
         values = Values(entries, file=self._path, bases=(folder,), surroundings=self._surroundings)
@@ -344,7 +332,9 @@ class _OwnFileReader:
         if not isinstance(value, list) or None in found:
             wrong = next((each for each, place in zip(texts, found, strict=True) if place is None), value)
             legal = '["broker <default> leader.replication.throttled.rate", "topic orders KEY"]'
-            raise ContextError(f"{self._place('contexts', name, 'throttles')}: throttles is as {legal}, not {wrong!r}")
+            raise context.ContextError(
+                f"{self._place('contexts', name, 'throttles')}: throttles is as {legal}, not {wrong!r}"
+            )
         return frozenset(place for place in found if place is not None)
 
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
@@ -367,9 +357,9 @@ class _OwnFileReader:
             key, place = ".".join(path), self._place("contexts", name, *path)
             if "." not in key and key not in JAVA_KEYS:
                 # A misspelt safeguard must not be off: the context is refused.
-                raise ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
+                raise context.ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
             if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
-                warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
+                warnings.append(context.printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)
         return found, tuple(warnings)
@@ -377,7 +367,7 @@ class _OwnFileReader:
     def _flag(self, name: str, key: str, table: Mapping[str, Any]) -> bool:
         value = table.get(key, False)
         if not isinstance(value, bool):
-            raise ContextError(f"{self._place('contexts', name, key)}: {key} is true or false, without quotes")
+            raise context.ContextError(f"{self._place('contexts', name, key)}: {key} is true or false, without quotes")
         return value
 
     def _text(self, name: str, key: str, table: Mapping[str, Any]) -> str | None:
@@ -386,7 +376,7 @@ class _OwnFileReader:
             return None
         if isinstance(value, str) and value:
             return value
-        raise ContextError(f"{self._place('contexts', name, key)}: {key} is a text in quotes, not {value!r}")
+        raise context.ContextError(f"{self._place('contexts', name, key)}: {key} is a text in quotes, not {value!r}")
 
     def _color(self, name: str, value: Any) -> str | None:
         if value is None:
@@ -394,7 +384,7 @@ class _OwnFileReader:
         if isinstance(value, str) and (value in COLORS or _HEX_COLOR.fullmatch(value)):
             return value
         legal = f"one of {', '.join(COLORS)}, or as #d70000"
-        raise ContextError(f"{self._place('contexts', name, 'color')}: color is {legal}, not {value!r}")
+        raise context.ContextError(f"{self._place('contexts', name, 'color')}: color is {legal}, not {value!r}")
 
 
 def _throttle(text: str) -> ConfigPlace | None:
@@ -419,7 +409,7 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
     return found
 
 
-def _property_text(key: str, value: Any, place: Place) -> str:
+def _property_text(key: str, value: Any, place: context.Place) -> str:
     """Return the text in a properties file: lists with commas, true and false in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -427,4 +417,4 @@ def _property_text(key: str, value: Any, place: Place) -> str:
         return str(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
-    raise ContextError(f"{place}: {key} is a text, a number or a list of texts")
+    raise context.ContextError(f"{place}: {key} is a text, a number or a list of texts")

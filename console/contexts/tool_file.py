@@ -10,19 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from console.admin.settings import SaslSettings, Store, TlsSettings
+from console.contexts import context
 from console.contexts.client_files import read_file
 from console.contexts.config_providers import placeholder
-from console.contexts.context import (
-    BrokenContext,
-    Context,
-    ContextError,
-    Found,
-    Place,
-    Surroundings,
-    check_schemes,
-    parse_bootstrap,
-    printable,
-)
 from console.contexts.java_client import DEFAULT_SERVICE, TOKEN_COMMAND
 from console.contexts.properties import open_to_others
 from console.model.secret import Secret
@@ -59,21 +49,21 @@ def parse_yaml(path: Path) -> Table:
             expanded(node)
         value = yaml.load(text, Loader=loader)  # noqa: S506
     except UnsafeYaml as error:
-        raise ContextError(f"{Place(path, error.line)}: {error}") from None
+        raise context.ContextError(f"{context.Place(path, error.line)}: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "it can't be read"
-        raise ContextError(f"{Place(path, mark.line + 1 if mark else None)}: not YAML: {why}") from None
+        raise context.ContextError(f"{context.Place(path, mark.line + 1 if mark else None)}: not YAML: {why}") from None
     except UnicodeDecodeError:
-        raise ContextError(f"{path}: it is not text in UTF-8") from None
+        raise context.ContextError(f"{path}: it is not text in UTF-8") from None
     except RecursionError:
-        raise ContextError(f"{path}: it is nested too deep") from None
+        raise context.ContextError(f"{path}: it is nested too deep") from None
     except ValueError:
-        raise ContextError(f"{path}: not YAML") from None
+        raise context.ContextError(f"{path}: not YAML") from None
     if value in _NULL:
         return {}
     if not isinstance(value, dict):
-        raise ContextError(f"{path}: a mapping of keys to values is expected at the top")
+        raise context.ContextError(f"{path}: a mapping of keys to values is expected at the top")
     return value
 
 
@@ -87,19 +77,19 @@ class Part:
     file: Path
     name: str
     table: Table
-    surroundings: Surroundings
+    surroundings: context.Surroundings
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.table = {str(key).lower(): value for key, value in self.table.items()}
 
-    def error(self, text: str) -> ContextError:
+    def error(self, text: str) -> context.ContextError:
         """Return an error about this table, in one line."""
-        return ContextError(f"{self.file}: {self.name}: {text}")
+        return context.ContextError(f"{self.file}: {self.name}: {text}")
 
     def warn(self, text: str) -> None:
         """Add a warning about this table."""
-        self.warnings.append(printable(f"{self.file}: {self.name}: {text}"))
+        self.warnings.append(context.printable(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
         """Return the table at a key; None if it is missing or null."""
@@ -124,8 +114,8 @@ class Part:
     def _check(self, key: str, text: str) -> None:
         """Refuse what a template left, which would be sent as it is: no tool resolves a reference here."""
         if (left := placeholder(text)) is not None:
-            place = Place(self.file, self._line_of(text))
-            raise ContextError(
+            place = context.Place(self.file, self._line_of(text))
+            raise context.ContextError(
                 f"{place}: {self.name}: {key}: nothing resolves {left} here; write the value, or a context in kac's "
                 "own file, where ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
             )
@@ -180,8 +170,8 @@ class Part:
         """Return bootstrap addresses, none of which contradicts the protocol."""
         text = ",".join(self.texts(key)) or default
         try:
-            addresses = parse_bootstrap(text)
-            check_schemes(text, security_protocol)
+            addresses = context.parse_bootstrap(text)
+            context.check_schemes(text, security_protocol)
             return addresses
         except ValueError as error:
             raise self.error(f"{key}: {error}") from None
@@ -255,11 +245,11 @@ def gather(
     tool: str,
     path: Path,
     values: Iterable[tuple[str, str, Any]],
-    make: Callable[[str, str, Part], Context],
+    make: Callable[[str, str, Part], context.Context],
     current: str,
-    surroundings: Surroundings,
+    surroundings: context.Surroundings,
     origin: str | None = None,
-) -> Found:
+) -> context.Found:
     """Return a context for each (name, path in the file, table); a BrokenContext if it is unusable.
 
     Args:
@@ -269,18 +259,18 @@ def gather(
         origin: where the contexts are from, for display; the file's path if None.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
-    items: list[Context | BrokenContext] = []
+    items: list[context.Context | context.BrokenContext] = []
     for written, where, value in values:
-        name = printable(written)
+        name = context.printable(written)
         part = Part(path, where, value if isinstance(value, dict) else {}, surroundings)
         try:
             if not isinstance(value, dict):
                 raise part.error("a table is expected here")
             items.append(make(name, shown, part))
-        except ContextError as error:
-            items.append(BrokenContext(name, shown, str(error), tool))
+        except context.ContextError as error:
+            items.append(context.BrokenContext(name, shown, str(error), tool))
     names = {item.name.lower(): item.name for item in items}
-    return Found(tuple(items), names.get(current.lower()))
+    return context.Found(tuple(items), names.get(current.lower()))
 
 
 def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
@@ -288,7 +278,7 @@ def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, 
     if items in _NULL:
         return []
     if not isinstance(items, list):
-        raise ContextError(f"{path}: {key} is not a list")
+        raise context.ContextError(f"{path}: {key} is not a list")
     found: list[tuple[str, str, Any]] = []
     for number, value in enumerate(items):
         name = value.get("name") if isinstance(value, dict) else None

@@ -9,23 +9,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.config_changes import (
-    BATCH_TOO_LARGE,
-    NODE_NOT_NUMBER,
-    RESOURCE_TWICE,
-    WRONG_BROKER,
-    ConfigChange,
-    ConfigOutcome,
-    ConfigProblem,
-    ControllerFailure,
-    alter_loggers,
-    altered_by_broker,
-    altered_by_controller,
-    authorization_problem,
-    check_operations,
-    config_messages,
-    outcome_of,
-)
+from console.embedded import config_changes
 from console.embedded.config_definitions import (
     NOTHING,
     BrokerLayers,
@@ -50,7 +34,7 @@ Records = dict[str, str | None]
 
 
 def altered_results(
-    context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
+    context: RequestContext, changes: Sequence[config_changes.ConfigChange], *, validate_only: bool
 ) -> tuple[Any, ...]:
     """Alter configs as the release does, and return the results as elements of the response.
 
@@ -82,22 +66,28 @@ class Altering:
         self._cluster = context.cluster
         self._state = context.state
         self._validate_only = validate_only
-        self._messages = config_messages(context.cluster.release.name)
+        self._messages = config_changes.config_messages(context.cluster.release.name)
         self._configs = release_configs(context.cluster.release.name)
 
     def _check_is_own(self, name: str, wrong: str) -> None:
         """Check that a resource is the node that was asked. wrong: the message for another one's id."""
-        check_is_own(name, self._context.broker_id, wrong, NODE_NOT_NUMBER)
+        check_is_own(name, self._context.broker_id, wrong, config_changes.NODE_NOT_NUMBER)
 
-    def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+    def alter(self, changes: Sequence[config_changes.ConfigChange]) -> list[config_changes.ConfigOutcome]:
         """Return the results in the order of the changes."""
         times = Counter(change.resource for change in changes)
-        outcomes: list[ConfigOutcome | None] = []
+        outcomes: list[config_changes.ConfigOutcome | None] = []
         for change in changes:
             if times[change.resource] > 1:
-                outcomes.append(ConfigOutcome(change.resource, ErrorCode.invalid_request, RESOURCE_TWICE))
+                outcomes.append(
+                    config_changes.ConfigOutcome(
+                        change.resource, ErrorCode.invalid_request, config_changes.RESOURCE_TWICE
+                    )
+                )
                 continue
-            refused = outcome_of(change.resource, partial(self._by_broker, change), ErrorCode.invalid_request)
+            refused = config_changes.outcome_of(
+                change.resource, partial(self._by_broker, change), ErrorCode.invalid_request
+            )
             done = refused.code or change.resource.type.entity.has_levels
             outcomes.append(refused if done else None)
         rest = [place for place, outcome in enumerate(outcomes) if outcome is None]
@@ -105,54 +95,65 @@ class Altering:
             outcomes[place] = outcome
         return [outcome for outcome in outcomes if outcome is not None]
 
-    def _by_broker(self, change: ConfigChange) -> None:
+    def _by_broker(self, change: config_changes.ConfigChange) -> None:
         """Check what the broker that was asked checks; it changes log levels itself. Raises ConfigProblem,
         ValueError."""
         resource, context = change.resource, self._context
-        check_operations(change.operations)
+        config_changes.check_operations(change.operations)
         if resource.type.entity.has_levels and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
-                raise authorization_problem(resource, with_message=False)
+                raise config_changes.authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
-            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._validate_only)
+            config_changes.alter_loggers(
+                self._cluster.loggers, context.broker_id, change.operations, self._validate_only
+            )
         elif resource.type == BROKER and not context.at_controller:
             if resource.name:
-                self._check_is_own(resource.name, WRONG_BROKER)
+                self._check_is_own(resource.name, config_changes.WRONG_BROKER)
             view = context.view
             now = {} if change.replaces else view.configs.get(resource, NOTHING)
-            values = altered_by_broker(change.operations, now, self._configs.broker, self._messages)
+            values = config_changes.altered_by_broker(change.operations, now, self._configs.broker, self._messages)
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._messages, own=bool(resource.name))
         elif resource.type.entity.has_levels or resource.type not in describable_types(self._cluster.release.name):
-            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
+            raise config_changes.ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
-    def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+    def _by_controller(self, changes: Sequence[config_changes.ConfigChange]) -> list[config_changes.ConfigOutcome]:
         if is_not_active(self._context):
             message = not_active_message(self._state)
-            return [ConfigOutcome(change.resource, ErrorCode.not_controller, message) for change in changes]
-        outcomes: list[ConfigOutcome] = []
+            return [
+                config_changes.ConfigOutcome(change.resource, ErrorCode.not_controller, message) for change in changes
+            ]
+        outcomes: list[config_changes.ConfigOutcome] = []
         written: list[tuple[ConfigResource, Records]] = []
         try:
             for change in changes:
                 records: Records = {}
-                outcome = outcome_of(change.resource, partial(self._record, change, records), ErrorCode.invalid_config)
+                outcome = config_changes.outcome_of(
+                    change.resource, partial(self._record, change, records), ErrorCode.invalid_config
+                )
                 outcomes.append(outcome)
                 if not outcome.code:
                     written.append((change.resource, records))
         # An exception without an error code ends the controller's whole event, so every resource fails.
-        except ControllerFailure:
-            return [ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
+        except config_changes.ControllerFailure:
+            return [config_changes.ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
         # All resources of the request are one batch of the controller, so one resource too many fails those that are
         # valid, too.
         if sum(len(records) for _, records in written) > MAX_RECORDS:
-            return [ConfigOutcome(change.resource, ErrorCode.policy_violation, BATCH_TOO_LARGE) for change in changes]
+            return [
+                config_changes.ConfigOutcome(
+                    change.resource, ErrorCode.policy_violation, config_changes.BATCH_TOO_LARGE
+                )
+                for change in changes
+            ]
         if not self._validate_only:
             for resource, records in written:
                 if records:
                     self._state.alter_config(resource, records)
         return outcomes
 
-    def _record(self, change: ConfigChange, written: Records) -> None:
+    def _record(self, change: config_changes.ConfigChange, written: Records) -> None:
         """Add the records that the controller would write for one resource.
 
         Raises ConfigProblem, ValueError, ControllerFailure.
@@ -160,11 +161,13 @@ class Altering:
         resource = change.resource
         # From 4.4 on brokers decide on their own configs before they ask the controller.
         by_broker = resource.type == BROKER and self._cluster.release.number >= _BROKERS_DECIDE_FROM
-        problem = authorization_problem(resource, with_message=not by_broker)
+        problem = config_changes.authorization_problem(resource, with_message=not by_broker)
         if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
-        altered = altered_by_controller(change.operations, now, self._definitions(resource), self._messages)
+        altered = config_changes.altered_by_controller(
+            change.operations, now, self._definitions(resource), self._messages
+        )
         # A broker's record is written even where nothing changes: that is how a keystore is read again from its file.
         records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
         gone: Records = {key: None for key in now if change.replaces and key not in altered}
@@ -173,7 +176,9 @@ class Altering:
         self._check(resource, after)
         # Kafka checks the values before it checks that the topic exists, and the policy last.
         if resource.type == TOPIC and resource.name not in self._state.topics:
-            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
+            raise config_changes.ConfigProblem(
+                ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist."
+            )
         if self._cluster.spec.alter_config_policy is not None:
             # The policy sees the altered keys alone, not what a legacy AlterConfigs deletes by leaving it out.
             self._cluster.spec.alter_config_policy.validate(resource, records)
@@ -189,30 +194,34 @@ class Altering:
         if resource.type != BROKER or MIN_ISR not in records or not self._state.features.get(ELR):
             return
         if resource.name:
-            raise ConfigProblem(
+            raise config_changes.ConfigProblem(
                 ErrorCode.invalid_config, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
             )
         if records[MIN_ISR] is None:
-            raise ConfigProblem(
+            raise config_changes.ConfigProblem(
                 ErrorCode.invalid_config, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
             )
 
     def _check(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
         if resource.type == TOPIC:
             if not resource.name:
-                raise ConfigProblem(ErrorCode.invalid_request, "Default topic resources are not allowed.")
+                raise config_changes.ConfigProblem(
+                    ErrorCode.invalid_request, "Default topic resources are not allowed."
+                )
             refusal = None if is_legal(resource.name) else name_refusal(resource.name, self._state)
             if refusal is not None:
-                raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
+                raise config_changes.ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
             check_topic(self._configs, values, self._inherited)
         elif resource.type == GROUP:
             if not resource.name:
-                raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
+                raise config_changes.ConfigProblem(
+                    ErrorCode.invalid_request, "Default group resources are not allowed."
+                )
             check_group(self._layers, values, since_44=self._cluster.release.number >= _GROUPS_JUDGED_FROM)
         elif resource.type in self._configs.others:
             rules = own_resource(resource.type)
             if not resource.type.entity.names.allows(resource.name):
-                raise ConfigProblem(ErrorCode.invalid_request, rules.misnamed_altered)
+                raise config_changes.ConfigProblem(ErrorCode.invalid_request, rules.misnamed_altered)
             rules.check(self._layers, values, self._cluster.release)
 
     @cached_property

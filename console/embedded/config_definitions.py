@@ -12,15 +12,7 @@ from typing import Any
 
 from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
 from console.embedded.state import View
-from console.model.codes import (
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    STATIC_BROKER_CONFIG,
-    ConfigSource,
-    ConfigType,
-    ResourceType,
-)
+from console.model import codes
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
 from console.model.entity_types import listed_alone
 
@@ -36,7 +28,7 @@ class ConfigDefinition:
     """
 
     name: str
-    type: ConfigType
+    type: codes.ConfigType
     default: str | None = None
     rule: Mapping[str, Any] = field(default_factory=dict)
     internal: bool = False
@@ -53,8 +45,8 @@ class ConfigDefinition:
         return self.type == PASSWORD
 
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = map(ConfigType, range(1, 10))
-UNKNOWN_TYPE = ConfigType(0)
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = map(codes.ConfigType, range(1, 10))
+UNKNOWN_TYPE = codes.ConfigType(0)
 
 Definitions = Mapping[str, ConfigDefinition]
 
@@ -77,7 +69,7 @@ class ReleaseConfigs:
     broker: Definitions
     broker_dynamic_only: Definitions
     group: Definitions
-    others: Mapping[ResourceType, Definitions]
+    others: Mapping[codes.ResourceType, Definitions]
     topic_synonyms: Mapping[str, str]
     group_synonyms: Mapping[str, str | None]
     broker_synonyms: Mapping[str, tuple[str, ...]]
@@ -107,7 +99,9 @@ def release_configs(release: str) -> ReleaseConfigs:
         broker=definitions("broker"),
         broker_dynamic_only=definitions("broker_dynamic_only"),
         group=definitions("group"),
-        others={ResourceType(each.number): definitions(each.name.lower()) for each in listed_alone() if each.number},
+        others={
+            codes.ResourceType(each.number): definitions(each.name.lower()) for each in listed_alone() if each.number
+        },
         topic_synonyms=data["topic_synonyms"],
         group_synonyms=data.get("group_synonyms", {}),
         broker_synonyms={key: tuple(names) for key, names in data["broker_synonyms"].items()},
@@ -149,7 +143,7 @@ def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
     return {
         name: ConfigDefinition(
             name,
-            ConfigType.parse(fields["type"]),
+            codes.ConfigType.parse(fields["type"]),
             fields.get("default"),
             fields.get("valid", NO_RULE),
             fields.get("internal", False),
@@ -385,11 +379,11 @@ class BrokerLayers:
             return BrokerLayers(self.configs, values, self.cluster_default, self.static)
         return BrokerLayers(self.configs, self.own, values, self.static)
 
-    def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
+    def layers(self) -> Iterator[tuple[codes.ConfigSource, Mapping[str, str]]]:
         """Yield the layers with their source, the strongest first."""
-        yield DYNAMIC_BROKER_CONFIG, self.own
-        yield DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
-        yield STATIC_BROKER_CONFIG, self.static
+        yield codes.DYNAMIC_BROKER_CONFIG, self.own
+        yield codes.DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
+        yield codes.STATIC_BROKER_CONFIG, self.static
 
     def names(self, key: str) -> tuple[str, ...]:
         """Return all synonyms of a key, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
@@ -419,7 +413,7 @@ class BrokerLayers:
         for name in names:
             definition = self.configs.broker.get(name)
             if definition is not None and definition.default is not None:
-                found.append(Synonym(name, definition.default, DEFAULT_CONFIG))
+                found.append(Synonym(name, definition.default, codes.DEFAULT_CONFIG))
         for at, synonym in enumerate(found):
             if synonym.name == key:
                 return tuple(found[at:])

@@ -10,33 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import config_definitions
 from console.embedded.answers import WireFormat
 from console.embedded.config_changes import ConfigProblem
-from console.embedded.config_definitions import (
-    NOTHING,
-    UNKNOWN_TYPE,
-    BrokerLayers,
-    ConfigDefinition,
-    canonical_value,
-    release_configs,
-)
 from console.embedded.context import CONTROLLER_LISTENER, Cluster, RequestContext
 from console.embedded.java import whole_number
 from console.embedded.own_resources import own_resource
 from console.embedded.topics import is_legal, name_refusal
 from console.embedded.voters import is_dynamic, voters
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_GROUP_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    TOPIC,
-    ResourceType,
-)
+from console.model import codes
 from console.model.config import ConfigEntry, ConfigResource, Synonym, own_source
 from console.wire.frames import encode_body
 from console.wire.schemas import for_version
@@ -108,9 +90,11 @@ def _controller_port(port: int) -> int:
     return port + _CONTROLLER_PORT if port + _CONTROLLER_PORT < 65536 else port - _CONTROLLER_PORT
 
 
-def layers_of(cluster: Cluster, node: int, view: View) -> BrokerLayers:
+def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.BrokerLayers:
     """Return the layers of a broker's, or a controller's, configs, as this view knows them."""
-    return BrokerLayers.of(release_configs(cluster.release.name), view, node, node_file(cluster, node))
+    return config_definitions.BrokerLayers.of(
+        config_definitions.release_configs(cluster.release.name), view, node, node_file(cluster, node)
+    )
 
 
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
@@ -123,11 +107,11 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
     ConfigProblem."""
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
-    own = view.configs.get(resource, NOTHING)
-    if resource.type == TOPIC:
+    own = view.configs.get(resource, config_definitions.NOTHING)
+    if resource.type == codes.TOPIC:
         check_topic_is_known(cluster, view, resource.name)
         return list(topic_entries(layers, own))
-    if resource.type == BROKER:
+    if resource.type == codes.BROKER:
         if not resource.name:
             return list(_default_entries(layers))
         check_is_own(
@@ -140,10 +124,10 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
         check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
         levels = cluster.loggers.levels(broker_id)
         return [
-            ConfigEntry(name, level, DYNAMIC_BROKER_LOGGER_CONFIG, documentation=UNDOCUMENTED)
+            ConfigEntry(name, level, codes.DYNAMIC_BROKER_LOGGER_CONFIG, documentation=UNDOCUMENTED)
             for name, level in levels.items()
         ]
-    if resource.type == GROUP:
+    if resource.type == codes.GROUP:
         if not resource.name:
             raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
         return list(_group_entries(layers, own))
@@ -152,11 +136,17 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
     return list(_own_entries(cluster, resource, own))
 
 
-def describable_types(release: str) -> Collection[ResourceType]:
+def describable_types(release: str) -> Collection[codes.ResourceType]:
     """Return the resource types that brokers of a release can describe."""
-    configs = release_configs(release)
-    groups = [GROUP] if configs.group else []
-    return [TOPIC, BROKER, BROKER_LOGGER, *groups, *(type_ for type_, keys in configs.others.items() if keys)]
+    configs = config_definitions.release_configs(release)
+    groups = [codes.GROUP] if configs.group else []
+    return [
+        codes.TOPIC,
+        codes.BROKER,
+        codes.BROKER_LOGGER,
+        *groups,
+        *(type_ for type_, keys in configs.others.items() if keys),
+    ]
 
 
 def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
@@ -186,21 +176,21 @@ def broker_number(name: str) -> int | None:
         return None
 
 
-def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a topic with these overrides on a broker."""
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
         if text is None and definition.internal:
             continue
-        value = layers.inherited(definition) if text is None else canonical_value(definition, text)
+        value = layers.inherited(definition) if text is None else config_definitions.canonical_value(definition, text)
         key = layers.configs.topic_synonyms.get(name)
         synonyms = () if key is None else layers.synonyms(key)
         if text is not None:
-            synonyms = (Synonym(name, value, DYNAMIC_TOPIC_CONFIG), *synonyms)
+            synonyms = (Synonym(name, value, codes.DYNAMIC_TOPIC_CONFIG), *synonyms)
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 
-def _broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
+def _broker_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigEntry]:
     """Yield all defined keys, and others that are set."""
     names = {name for name, definition in layers.configs.broker.items() if not definition.internal}
     for _, values in layers.layers():
@@ -212,10 +202,10 @@ def _broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
         yield _entry(name, value, definition, layers.synonyms(name), read_only=read_only)
 
 
-def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
+def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigEntry]:
     """Yield the keys set for all brokers, with their values as written."""
     for name, text in sorted(layers.cluster_default.items()):
-        synonyms = tuple(each for each in layers.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG)
+        synonyms = tuple(each for each in layers.synonyms(name) if each.source == codes.DYNAMIC_DEFAULT_BROKER_CONFIG)
         read_only = name not in layers.configs.dynamic
         yield _entry(name, text, layers.definition(name), synonyms, read_only=read_only)
 
@@ -223,18 +213,18 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the keys that a resource sets; of newer releases also defaults, types and synonyms."""
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
-    for name, definition in release_configs(cluster.release.name).others[resource.type].items():
+    for name, definition in config_definitions.release_configs(cluster.release.name).others[resource.type].items():
         text = own.get(name)
         if cluster.release.number < defaults_from:
             if text is not None:
                 yield ConfigEntry(name, text, source, documentation=UNDOCUMENTED)
             continue
-        value = definition.default if text is None else canonical_value(definition, text)
+        value = definition.default if text is None else config_definitions.canonical_value(definition, text)
         synonyms = () if text is None else (Synonym(name, value, source),)
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 
-def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def _group_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield all keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
@@ -244,18 +234,18 @@ def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Con
         default = layers.value(broker_key) if broker_key in layers.configs.broker else definition.default
         synonyms: tuple[Synonym, ...] = () if key is None else layers.synonyms(key)
         if key is None and default is not None:
-            synonyms = (Synonym(name, default, DEFAULT_CONFIG),)
-        value = default if text is None else canonical_value(definition, text)
+            synonyms = (Synonym(name, default, codes.DEFAULT_CONFIG),)
+        value = default if text is None else config_definitions.canonical_value(definition, text)
         if text is not None:
             inherited = synonyms if layers.configs.group_synonyms else ()
-            synonyms = (Synonym(name, value, DYNAMIC_GROUP_CONFIG), *inherited)
+            synonyms = (Synonym(name, value, codes.DYNAMIC_GROUP_CONFIG), *inherited)
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 
 def _entry(
     name: str,
     value: str | None,
-    definition: ConfigDefinition | None,
+    definition: config_definitions.ConfigDefinition | None,
     synonyms: tuple[Synonym, ...],
     *,
     read_only: bool,
@@ -267,10 +257,10 @@ def _entry(
     return ConfigEntry(
         name,
         value,
-        synonyms[0].source if synonyms else DEFAULT_CONFIG,
+        synonyms[0].source if synonyms else codes.DEFAULT_CONFIG,
         read_only,
         sensitive,
-        UNKNOWN_TYPE if definition is None else definition.type,
+        config_definitions.UNKNOWN_TYPE if definition is None else definition.type,
         synonyms,
         None if definition is None or definition.name != name else definition.documentation,
     )
@@ -325,7 +315,7 @@ class DescribedBytes:
     def add_topic(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
         """Add a topic's entries. Raises ConfigProblem."""
         check_topic_is_known(self._cluster, self._view, resource.name)
-        overrides = _pairs(self._view.configs.get(resource, NOTHING))
+        overrides = _pairs(self._view.configs.get(resource, config_definitions.NOTHING))
         configs = _topic_configs(self._layers, overrides, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
@@ -359,8 +349,10 @@ def _pairs(values: Any) -> Pairs:
 @lru_cache(_KEPT)
 def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
     """Return the encoded configs of a topic with these overrides on a broker with these layers."""
-    configs = release_configs(layers.release)
-    broker = BrokerLayers(configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static))
+    configs = config_definitions.release_configs(layers.release)
+    broker = config_definitions.BrokerLayers(
+        configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static)
+    )
     return _encoded(topic_entries(broker, dict(overrides)), asked)
 
 

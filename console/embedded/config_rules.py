@@ -6,18 +6,8 @@ from collections.abc import Container, Mapping
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import config_definitions
 from console.embedded.config_changes import ConfigMessages, ConfigProblem
-from console.embedded.config_definitions import (
-    NOTHING,
-    BrokerLayers,
-    ConfigValue,
-    InvalidValue,
-    ReleaseConfigs,
-    canonical_value,
-    checked_value,
-    release_configs,
-    without_listener,
-)
 from console.embedded.context import Cluster
 from console.embedded.spec import Release
 from console.model.config import topic_resource
@@ -46,7 +36,9 @@ _NO_CONTROLLER_LISTENER = (
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
-def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], texts: ConfigMessages, *, own: bool) -> None:
+def check_broker_values(
+    layers: config_definitions.BrokerLayers, values: Mapping[str, str], texts: ConfigMessages, *, own: bool
+) -> None:
     """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
     own: whether they are the broker's own, not the cluster's default.
@@ -77,33 +69,33 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], texts: 
     _check_hidden(configs, values, _listener_names(after))
 
 
-def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
+def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str]) -> None:
     """Check dynamic keys, with or without a listener's prefix. A key without prefix hides the one with it."""
-    of_listeners = {without_listener(name) or name: text for name, text in values.items()}
+    of_listeners = {config_definitions.without_listener(name) or name: text for name, text in values.items()}
     bare = {**of_listeners, **values}
     for name in configs.checked:
         if name in bare:
-            checked_value(configs.broker.get(name) or configs.broker_dynamic_only[name], bare[name])
+            config_definitions.checked_value(configs.broker.get(name) or configs.broker_dynamic_only[name], bare[name])
 
 
-def _check_hidden(configs: ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
+def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
     """Check values with a listener's prefix that were hidden before (SocketServer.validateReconfiguration)."""
     for key, text in values.items():
-        base = without_listener(key)
+        base = config_definitions.without_listener(key)
         definition = configs.broker.get(base or "")
         if definition is not None and key.split(".")[2].upper() in names:
             try:
-                checked_value(definition, text)
-            except InvalidValue as wrong:
+                config_definitions.checked_value(definition, text)
+            except config_definitions.InvalidValue as wrong:
                 raise ValueError(_WRAPPED.format(reason=wrong)) from wrong
 
 
-def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
-    base = without_listener(name)
+def _is_of_one_listener(configs: config_definitions.ReleaseConfigs, name: str) -> bool:
+    base = config_definitions.without_listener(name)
     return base is not None and base not in configs.cluster_level_listener
 
 
-def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
+def _check_together(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
     """Check requirements between values (KafkaConfig.validateValues)."""
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
@@ -126,7 +118,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
         )
 
 
-def _check_groups(after: BrokerLayers) -> None:
+def _check_groups(after: config_definitions.BrokerLayers) -> None:
     """Check that assignment intervals of groups lie between their bounds (GroupCoordinatorConfig)."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
@@ -138,7 +130,7 @@ def _check_groups(after: BrokerLayers) -> None:
             raise ValueError(f"{name} must be greater than or equal to {least}")
 
 
-def _check_connections(after: BrokerLayers) -> None:
+def _check_connections(after: config_definitions.BrokerLayers) -> None:
     overrides = after.value("max.connections.per.ip.overrides") or ""
     for part in filter(None, (piece.strip() for piece in overrides.split(","))):
         if ":" not in part:
@@ -156,7 +148,7 @@ def _check_connections(after: BrokerLayers) -> None:
         )
 
 
-def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
+def _check_listeners(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
     protocols = after.value("listener.security.protocol.map") or ""
     if protocols != before.value("listener.security.protocol.map"):
         for pair in protocols.split(","):
@@ -168,11 +160,11 @@ def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
         raise ValueError(_NO_CONTROLLER_LISTENER)
 
 
-def _listener_names(layers: BrokerLayers) -> set[str]:
+def _listener_names(layers: config_definitions.BrokerLayers) -> set[str]:
     return {listener.partition("://")[0].strip().upper() for listener in _list(layers, "listeners")}
 
 
-def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
+def _check_running(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
     """Check that the running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
     DynamicThreadPool)."""
     for name in before.configs.dynamic.intersection(THREAD_POOLS):
@@ -211,7 +203,9 @@ def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
         )
 
 
-def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) -> None:
+def _check_local_retention(
+    before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers, key: str
+) -> None:
     """Check that a tiered topic's local retention is not above its retention (DynamicLogConfig)."""
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
@@ -229,7 +223,7 @@ def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) 
         reason = f"Value must not be more than {key} property value: {most}"
     else:
         return
-    raise ValueError(_WRAPPED.format(reason=str(InvalidValue(local, str(kept), reason))))
+    raise ValueError(_WRAPPED.format(reason=str(config_definitions.InvalidValue(local, str(kept), reason))))
 
 
 def _check_threads(begin: str, old: int, new: int) -> None:
@@ -242,11 +236,11 @@ def _check_threads(begin: str, old: int, new: int) -> None:
         raise ValueError(_WRAPPED.format(reason=f"{begin} not be greater than double the current value {old}"))
 
 
-def _number(layers: BrokerLayers, key: str, default: str = "0") -> int:
+def _number(layers: config_definitions.BrokerLayers, key: str, default: str = "0") -> int:
     return int(layers.value(key) or default)
 
 
-def _list(layers: BrokerLayers, key: str) -> list[str]:
+def _list(layers: config_definitions.BrokerLayers, key: str) -> list[str]:
     return [part.strip() for part in (layers.value(key) or "").split(",") if part.strip()]
 
 
@@ -257,7 +251,7 @@ _NO_TIERED_STORAGE = (
 
 
 def topic_config_error(
-    release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = NOTHING
+    release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = config_definitions.NOTHING
 ) -> str | None:
     """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
 
@@ -269,21 +263,23 @@ def topic_config_error(
         return f"Null value not supported for topic configs: {','.join(empty)}"
     given = {key: value for key, value in configs.items() if value is not None}
     try:
-        check_topic(release_configs(release.name), given, inherited)
+        check_topic(config_definitions.release_configs(release.name), given, inherited)
     except (ConfigProblem, ValueError) as refused:
         return str(refused)
     return None
 
 
-def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]) -> None:
+def check_topic(
+    configs: config_definitions.ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]
+) -> None:
     """Check a topic's own configs (LogConfig). Raises ConfigProblem or ValueError for the first error."""
     unknown = next((key for key in own if key not in configs.topic), None)
     if unknown is not None:
         raise ConfigProblem(ErrorCode.invalid_config, f"Unknown topic config name: {unknown}")
-    values: dict[str, ConfigValue] = {}
+    values: dict[str, config_definitions.ConfigValue] = {}
     for name, definition in configs.topic.items():
         if name in own:
-            values[name] = checked_value(definition, own[name])
+            values[name] = config_definitions.checked_value(definition, own[name])
     least, most = (
         int(str(values.get(name, inherited.get(name, configs.topic[name].default)))) for name in _COMPACTION_LAGS
     )
@@ -297,7 +293,9 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
         raise ValueError(_NO_TIERED_STORAGE)
 
 
-def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str, str]:
+def inherited_configs(
+    configs: config_definitions.ReleaseConfigs, layers: config_definitions.BrokerLayers
+) -> dict[str, str]:
     """Return the values of a topic without overrides on a broker."""
     values = {name: layers.inherited(definition) for name, definition in configs.topic.items()}
     return {name: value for name, value in values.items() if value is not None}
@@ -308,12 +306,15 @@ def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
 
     Raises KeyError for a key that topics of this release don't have.
     """
-    configs = release_configs(cluster.release.name)
+    configs = config_definitions.release_configs(cluster.release.name)
     definition, view = configs.topic[key], cluster.view_of(broker_id)
-    own = view.configs.get(topic_resource(name), NOTHING).get(key)
+    own = view.configs.get(topic_resource(name), config_definitions.NOTHING).get(key)
     if own is not None:
-        return canonical_value(definition, own)
-    return BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs).inherited(definition) or ""
+        return config_definitions.canonical_value(definition, own)
+    return (
+        config_definitions.BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs).inherited(definition)
+        or ""
+    )
 
 
 _GROUP_KINDS = ("consumer", "share", "streams")
@@ -327,7 +328,7 @@ _TAGS, _ASSIGNOR, _ASSIGNORS = (
 )
 
 
-def check_group(layers: BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
+def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
     """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
     since_44: messages name the bounds and not their keys, tags are told apart, and an assignor has to be registered.
@@ -342,7 +343,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str], *, since_44: bool 
     for name, definition in definitions.items():
         text = own.get(name, definition.default)
         if text is not None:
-            value = checked_value(definition, text)
+            value = config_definitions.checked_value(definition, text)
             values[name] = value if isinstance(value, int) else str(value)
     for name in _bounded_keys(layers):
         _check_bounds(layers, name, int(values[name]), since_44=since_44)
@@ -352,7 +353,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str], *, since_44: bool 
             raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
 
 
-def _check_streams(layers: BrokerLayers, own: Mapping[str, str]) -> None:
+def _check_streams(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> None:
     tags = [tag.strip() for tag in own.get(_TAGS, "").split(",")]
     if len(tags) > len(set(tags)):
         raise ConfigProblem(ErrorCode.invalid_config, f"{_TAGS} must not contain duplicate tag keys.")
@@ -362,7 +363,7 @@ def _check_streams(layers: BrokerLayers, own: Mapping[str, str]) -> None:
         raise ConfigProblem(ErrorCode.invalid_config, f"{message}[{', '.join(registered)}].")
 
 
-def _bounded_keys(layers: BrokerLayers) -> list[str]:
+def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
     """Return the keys for which a broker has bounds; of each kind of group the heartbeat's first."""
     bounded = [
         name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
@@ -370,7 +371,7 @@ def _bounded_keys(layers: BrokerLayers) -> list[str]:
     return sorted(bounded, key=lambda name: (name.partition(".")[0], "heartbeat" not in name))
 
 
-def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
+def _bound_key(layers: config_definitions.BrokerLayers, name: str, side: str) -> str | None:
     """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
     kind, _, rest = name.partition(".")
     # Kafka's names of these bounds are not regular: the upper one leaves out ``num``.
@@ -379,7 +380,7 @@ def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
     return key if key in layers.configs.broker else None
 
 
-def _check_bounds(layers: BrokerLayers, name: str, value: int, *, since_44: bool) -> None:
+def _check_bounds(layers: config_definitions.BrokerLayers, name: str, value: int, *, since_44: bool) -> None:
     least, most = (_bound_key(layers, name, side) for side in _SIDES)
     low, high = (int(layers.value(key) or 0) if key is not None else 0 for key in (least, most))
     if since_44 and least is not None and most is not None and not low <= value <= high:

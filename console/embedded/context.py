@@ -13,11 +13,11 @@ from itertools import count
 from types import ModuleType
 from typing import Any, Protocol
 
+from console.embedded import spec as embedded_spec
 from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.clock import Clock
 from console.embedded.config_changes import Loggers
 from console.embedded.sasl import Exchange, enabled_mechanisms
-from console.embedded.spec import ANONYMOUS, BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
 from console.embedded.state import ClusterState, Propagation, View
 from console.embedded.throttling import Requester, Throttling
 from console.embedded.tokens import Token
@@ -75,7 +75,7 @@ class Session:
     broker_id: int
     host: str
     port: int
-    principal: str | None = ANONYMOUS
+    principal: str | None = embedded_spec.ANONYMOUS
     token: Token | None = None
     mechanism: str | None = None
     exchange: Exchange | None = None
@@ -124,22 +124,22 @@ class Cluster(ABC):
 
     def __init__(
         self,
-        spec: ClusterSpec,
+        spec: embedded_spec.ClusterSpec,
         clock: Clock,
         cluster_id: str,
-        advertised: Mapping[int, Range],
-        at_controllers: Mapping[int, Range],
+        advertised: Mapping[int, embedded_spec.Range],
+        at_controllers: Mapping[int, embedded_spec.Range],
     ) -> None:
         """Make the state of an empty cluster. Raises ValueError for an unknown release."""
         self.spec = spec
         self.clock = clock
-        self.release = release(spec.versions)
+        self.release = embedded_spec.release(spec.versions)
         self.state = ClusterState(cluster_id, self.release, clock)
         self.propagation = Propagation(self.state, spec.propagation_delay)
         self.forwarding = spec.forwarding
         self.advertised = advertised
         self.at_controllers = at_controllers
-        self.listener_name = SASL_LISTENER if spec.sasl else BROKER_LISTENER
+        self.listener_name = embedded_spec.SASL_LISTENER if spec.sasl else embedded_spec.BROKER_LISTENER
         self.mechanisms = enabled_mechanisms(spec.sasl)
         self.authorizer = _authorizer(spec)
         self.throttling = Throttling()
@@ -153,7 +153,7 @@ class Cluster(ABC):
         """Host and port of each broker, by id."""
         return {broker.id: (broker.host, broker.port) for broker in self.state.brokers.values()}
 
-    def served_by(self, node: int) -> Mapping[int, Range]:
+    def served_by(self, node: int) -> Mapping[int, embedded_spec.Range]:
         """Return API key -> versions that a broker, or a controller, serves."""
         return self.at_controllers if node in self.state.controllers else self.advertised
 
@@ -228,7 +228,7 @@ class Cluster(ABC):
             log.error("a background task failed", exc_info=error)
 
 
-def _authorizer(spec: ClusterSpec) -> Authorizer | None:
+def _authorizer(spec: embedded_spec.ClusterSpec) -> Authorizer | None:
     if not spec.authorizer:
         return None
     configs = spec.static_configs
@@ -236,7 +236,7 @@ def _authorizer(spec: ClusterSpec) -> Authorizer | None:
     return StandardAuthorizer(
         spec.super_users.union(named),
         open_by_default=configs.get("allow.everyone.if.no.acl.found", "false").lower() == "true",
-        ranges=takes_host_ranges([release(spec.versions).supported]),
+        ranges=takes_host_ranges([embedded_spec.release(spec.versions).supported]),
     )
 
 

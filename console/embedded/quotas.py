@@ -15,28 +15,13 @@ from kio.schema.errors import ErrorCode
 from console.embedded.java import sized_hash_order
 from console.embedded.large_tables import LargeQuotas
 from console.embedded.tables import PastTable, Table, frozen
-from console.model.quota import (
-    CLIENT_ID,
-    CLIENT_KEYS,
-    CONNECTION_CREATION_RATE,
-    CONSUMER_BYTE_RATE,
-    IP,
-    IP_KEYS,
-    PRODUCER_BYTE_RATE,
-    USER,
-    Match,
-    QuotaEntity,
-    QuotaFilter,
-    QuotaMatch,
-    QuotaPart,
-    QuotaValues,
-)
+from console.model import quota
 
-Entries = Iterable[tuple[QuotaEntity, QuotaValues]]
-_FEWEST_FIRST = (USER, IP, CLIENT_ID)
+Entries = Iterable[tuple[quota.QuotaEntity, quota.QuotaValues]]
+_FEWEST_FIRST = (quota.USER, quota.IP, quota.CLIENT_ID)
 
 
-class QuotaTable(Table[QuotaEntity, QuotaValues]):
+class QuotaTable(Table[quota.QuotaEntity, quota.QuotaValues]):
     """The quotas, indexed by the components of their entities, because there may be a million."""
 
     __slots__ = ("_by_part",)
@@ -44,15 +29,15 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._by_part: dict[QuotaPart, dict[QuotaEntity, None]] = {}
+        self._by_part: dict[quota.QuotaPart, dict[quota.QuotaEntity, None]] = {}
 
-    def put(self, key: QuotaEntity, value: QuotaValues) -> None:
+    def put(self, key: quota.QuotaEntity, value: quota.QuotaValues) -> None:
         """Set an entity's quotas."""
         super().put(key, value)
         for part in key.parts:
             self._by_part.setdefault(part, {})[key] = None
 
-    def remove(self, key: QuotaEntity) -> None:
+    def remove(self, key: quota.QuotaEntity) -> None:
         """Delete an entity's quotas."""
         super().remove(key)
         for part in key.parts:
@@ -62,7 +47,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
                 if not found:
                     del self._by_part[part]
 
-    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
+    def of_part(self, part: quota.QuotaPart) -> Iterator[quota.QuotaEntity]:
         """Yield the entities with this component. Lazy: the table may change during the iteration."""
         own = tuple(self._by_part.get(part, ()))
         made = self.source.of_part(part) if self.source is not None else ()
@@ -79,22 +64,22 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         yield from own.items()
 
 
-def _types(entity: QuotaEntity) -> frozenset[str]:
+def _types(entity: quota.QuotaEntity) -> frozenset[str]:
     return frozenset(entity.types)
 
 
-def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
+def quota_candidates(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], wanted: quota.QuotaFilter) -> Entries:
     """Return a superset of the entities in a view's table that match the filter; the caller has to test each one.
 
     Lazy: the table may change during the iteration.
     """
     named = [
-        QuotaPart(part.type, part.name if part.match == Match.EXACT else None)
+        quota.QuotaPart(part.type, part.name if part.match == quota.Match.EXACT else None)
         for part in wanted.components
-        if part.match != Match.ANY_NAME
+        if part.match != quota.Match.ANY_NAME
     ]
     if wanted.strict and named and len(named) == len(wanted.components):
-        entity = QuotaEntity.of(dict(named))
+        entity = quota.QuotaEntity.of(dict(named))
         values = quotas.get(entity)
         return () if values is None else ((entity, values),)
     if not named and wanted.strict and wanted.components and isinstance(quotas, QuotaTable):
@@ -105,7 +90,9 @@ def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFil
     return _with_values(quotas, _of_part(quotas, part))
 
 
-def _of_part(quotas: Mapping[QuotaEntity, QuotaValues], part: QuotaPart) -> Iterable[QuotaEntity]:
+def _of_part(
+    quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], part: quota.QuotaPart
+) -> Iterable[quota.QuotaEntity]:
     if isinstance(quotas, QuotaTable):
         return quotas.of_part(part)
     if isinstance(quotas, PastTable) and isinstance(quotas.now, QuotaTable):
@@ -114,7 +101,9 @@ def _of_part(quotas: Mapping[QuotaEntity, QuotaValues], part: QuotaPart) -> Iter
     return [entity for entity in quotas if part in entity.parts]
 
 
-def _with_values(quotas: Mapping[QuotaEntity, QuotaValues], entities: Iterable[QuotaEntity]) -> Entries:
+def _with_values(
+    quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], entities: Iterable[quota.QuotaEntity]
+) -> Entries:
     for entity in entities:
         values = quotas.get(entity)
         if values is not None:
@@ -142,7 +131,7 @@ TYPE_TWICE: Final = "Entity type {type} cannot appear more than once in the filt
 UNKNOWN_TYPE: Final = "Unsupported entity type {type}"
 
 
-_ENTITY_TYPES = (USER, CLIENT_ID, IP)
+_ENTITY_TYPES = (quota.USER, quota.CLIENT_ID, quota.IP)
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
@@ -165,11 +154,11 @@ async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
             return UNKNOWN_ENTITY_TYPE.format(type=type_)
         if name == "":
             return EMPTY_NAME.format(type=type_)
-    if IP not in parts:
+    if quota.IP not in parts:
         return None
     if len(parts) > 1:
         return MIXED_ENTITY
-    ip = parts[IP]
+    ip = parts[quota.IP]
     return None if ip is None or await _resolves(ip) else NO_HOST.format(name=ip)
 
 
@@ -186,8 +175,8 @@ async def _resolves(host: str) -> bool:
     return True
 
 
-_TYPES = frozenset({USER, CLIENT_ID, IP})
-_MATCHES = {Match.EXACT: "EXACT", Match.DEFAULT: "DEFAULT", Match.ANY_NAME: "SPECIFIED"}
+_TYPES = frozenset({quota.USER, quota.CLIENT_ID, quota.IP})
+_MATCHES = {quota.Match.EXACT: "EXACT", quota.Match.DEFAULT: "DEFAULT", quota.Match.ANY_NAME: "SPECIFIED"}
 
 _UNKNOWN_MATCH: Final = "Unknown match type {match}"
 _UNNAMED: Final = "Request specified MATCH_TYPE_EXACT, but set match string to null."
@@ -211,7 +200,7 @@ class Component(NamedTuple):
     name: str | None
 
 
-def parsed_filter(components: Sequence[Component], strict: bool) -> QuotaFilter:
+def parsed_filter(components: Sequence[Component], strict: bool) -> quota.QuotaFilter:
     """Parse the filter of these components (ClientQuotasImage.describe). Raises BadFilter."""
     seen: set[str] = set()
     for component in components:
@@ -225,25 +214,25 @@ def parsed_filter(components: Sequence[Component], strict: bool) -> QuotaFilter:
         _check_match(component)
         seen.add(type_)
     # Limits of an address count connections, before there is a user; no entity has both.
-    if IP in seen and len(seen) > 1:
+    if quota.IP in seen and len(seen) > 1:
         raise BadFilter(ErrorCode.invalid_request, MIXED_FILTER)
-    return QuotaFilter(tuple(QuotaMatch(c.type, Match(c.match), c.name) for c in components), strict)
+    return quota.QuotaFilter(tuple(quota.QuotaMatch(c.type, quota.Match(c.match), c.name) for c in components), strict)
 
 
 def _check_match(component: Component) -> None:
     if component.match not in _MATCHES:
         raise BadFilter(ErrorCode.invalid_request, _UNKNOWN_MATCH.format(match=component.match))
-    if component.match == Match.EXACT and component.name is None:
+    if component.match == quota.Match.EXACT and component.name is None:
         raise BadFilter(ErrorCode.invalid_request, _UNNAMED)
-    if component.match != Match.EXACT and component.name is not None:
-        raise BadFilter(ErrorCode.invalid_request, _NAMED.format(match=_MATCHES[Match(component.match)]))
+    if component.match != quota.Match.EXACT and component.name is not None:
+        raise BadFilter(ErrorCode.invalid_request, _NAMED.format(match=_MATCHES[quota.Match(component.match)]))
 
 
 Changes = Mapping[str, float | None]
 """Quota key -> new value, None to delete it."""
 
 _LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
-_WHOLE = {PRODUCER_BYTE_RATE: _LONG, CONSUMER_BYTE_RATE: _LONG, CONNECTION_CREATION_RATE: _INT}
+_WHOLE = {quota.PRODUCER_BYTE_RATE: _LONG, quota.CONSUMER_BYTE_RATE: _LONG, quota.CONNECTION_CREATION_RATE: _INT}
 _TOLERANCE = 1e-6
 
 
@@ -253,7 +242,7 @@ class BadValue(ValueError):
 
 def keys_of(types: Container[str]) -> tuple[str, ...]:
     """Return the quota keys that an entity with these components can have."""
-    return IP_KEYS if IP in types else CLIENT_KEYS
+    return quota.IP_KEYS if quota.IP in types else quota.CLIENT_KEYS
 
 
 def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = False) -> None:
@@ -288,7 +277,7 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
     return ops
 
 
-def quota_records(changes: Changes, current: QuotaValues) -> Changes:
+def quota_records(changes: Changes, current: quota.QuotaValues) -> Changes:
     """Return the changes that have an effect: each is a record of the controller."""
     return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 
+from console.embedded import faults as embedded_faults
 from console.embedded import handlers
 from console.embedded.answers import CONTROLLER_APIS, answer_partly, error_answer, not_controller
 from console.embedded.context import CONTROLLER_LISTENER, CloseConnection, Cluster, RequestContext, Session
@@ -26,36 +27,11 @@ from console.embedded.controllers import (
     refused_by_controller,
     waits_for_controller,
 )
-from console.embedded.faults import (
-    BrokerDown,
-    Cut,
-    Delay,
-    Effect,
-    Fail,
-    FailFor,
-    FailSome,
-    Faults,
-    Garbage,
-    HalfFrame,
-    Meanwhile,
-    Moment,
-    MoveController,
-    Throttle,
-)
 from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Profile, Range, Release
 from console.embedded.throttling import Timed
+from console.wire import frames
 from console.wire.bounds_check import MalformedFrame
-from console.wire.frames import (
-    EncodedBody,
-    decode_body,
-    decode_request,
-    encode_body,
-    is_flexible,
-    read_client_id,
-    read_head,
-    response_frame,
-)
 from console.wire.schemas import Messages, api_key, api_name, messages, readable_versions
 
 log = logging.getLogger("console.embedded")
@@ -217,7 +193,9 @@ class RequestPipeline:
     record: None to record nothing.
     """
 
-    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters, profile: Profile | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, faults: embedded_faults.Faults, counters: Counters, profile: Profile | None = None
+    ) -> None:
         self._profile = profile
         self.record: RecordRequest | None = None
         self._cluster = cluster
@@ -252,8 +230,8 @@ class RequestPipeline:
         try:
             payload = await self._payload(request, context, found, frame, handled, effects)
             if payload is not None:
-                body = encode_body(found.response, payload)
-                data = self._damaged(response_frame(found.response, correlation_id, body), context, effects)
+                body = frames.encode_body(found.response, payload)
+                data = self._damaged(frames.response_frame(found.response, correlation_id, body), context, effects)
             return data
         finally:
             # Counted where the handler failed or a fault closed the connection, too: the broker had the work.
@@ -272,7 +250,7 @@ class RequestPipeline:
         found: Messages,
         frame: bytes,
         handled: Handled,
-        effects: tuple[Effect, ...],
+        effects: tuple[embedded_faults.Effect, ...],
     ) -> Any:
         for effect in effects:
             await self._before(effect, context)
@@ -286,20 +264,25 @@ class RequestPipeline:
             context.session.mute = max(wait, context.session.mute)
             payload = payload if payload is None else _throttled(payload, found, wait)
         for effect in effects:
-            if effect == Cut(Moment.AFTER):
+            if effect == embedded_faults.Cut(embedded_faults.Moment.AFTER):
                 raise CloseConnection(_BY_A_FAULT)
-            if isinstance(effect, Throttle):
+            if isinstance(effect, embedded_faults.Throttle):
                 context.session.mute = effect.seconds
                 payload = _throttled(payload, found, effect.seconds)
         return payload
 
     async def _answered(
-        self, request: Any, context: RequestContext, found: Messages, handled: Handled, effects: tuple[Effect, ...]
+        self,
+        request: Any,
+        context: RequestContext,
+        found: Messages,
+        handled: Handled,
+        effects: tuple[embedded_faults.Effect, ...],
     ) -> Any:
         for effect in effects:
-            if isinstance(effect, Fail):
+            if isinstance(effect, embedded_faults.Fail):
                 return _error(request, found, effect.code, effect.message)
-            if isinstance(effect, FailFor) and not effect.names.isdisjoint(_texts(request)):
+            if isinstance(effect, embedded_faults.FailFor) and not effect.names.isdisjoint(_texts(request)):
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         # Checked before the handler, which changes the controller's state, whichever broker was asked.
@@ -315,7 +298,7 @@ class RequestPipeline:
             return _decoded(await handled(rest, context, found), found)
 
         for effect in effects:
-            if isinstance(effect, FailSome):
+            if isinstance(effect, embedded_faults.FailSome):
                 return await answer_partly(request, found, effect, decoded)
         profile = self._profile
         if profile is not None and found.api in profile.refused:
@@ -324,20 +307,20 @@ class RequestPipeline:
             return profile.answers[found.api](await decoded(request))
         return await handled(request, context, found)
 
-    async def _before(self, effect: Effect, context: RequestContext) -> None:
+    async def _before(self, effect: embedded_faults.Effect, context: RequestContext) -> None:
         cluster = self._cluster
         match effect:
-            case Delay(seconds):
+            case embedded_faults.Delay(seconds):
                 await cluster.clock.sleep(seconds)
-            case Cut(Moment.BEFORE):
+            case embedded_faults.Cut(embedded_faults.Moment.BEFORE):
                 raise CloseConnection(_BY_A_FAULT)
-            case Meanwhile(change):
+            case embedded_faults.Meanwhile(change):
                 change(cluster.state)
-            case MoveController(to):
+            case embedded_faults.MoveController(to):
                 alive = cluster.state.alive()
                 following = [broker for broker in alive if broker > cluster.state.controller_id] or list(alive)
                 cluster.state.move_controller(to if to is not None else following[0])
-            case BrokerDown(broker, seconds):
+            case embedded_faults.BrokerDown(broker, seconds):
                 gone = context.broker_id if broker is None else broker
                 if gone == context.broker_id:
                     cluster.down_for(gone, seconds)
@@ -345,12 +328,12 @@ class RequestPipeline:
                 await cluster.broker_down(gone)
                 cluster.down_for(gone, seconds)
 
-    def _damaged(self, data: bytes, context: RequestContext, effects: tuple[Effect, ...]) -> bytes:
+    def _damaged(self, data: bytes, context: RequestContext, effects: tuple[embedded_faults.Effect, ...]) -> bytes:
         for effect in effects:
-            if isinstance(effect, HalfFrame):
+            if isinstance(effect, embedded_faults.HalfFrame):
                 context.session.ending = _BY_A_FAULT
                 return data[: max(len(data) // 2, 1)]
-            if isinstance(effect, Garbage):
+            if isinstance(effect, embedded_faults.Garbage):
                 # With the length and the correlation id intact a client reads the body as the answer to its request.
                 kept = 0 if effect.whole_frame else _HEADER
                 return data[:kept] + self._random.randbytes(max(len(data) - kept, 1))
@@ -378,13 +361,13 @@ def _texts(part: Any) -> Iterator[str]:
 
 def _decoded(payload: Any, found: Messages) -> Any:
     """Return the response as kio's entity, also if the handler returned bytes."""
-    return decode_body(found.response, payload.data) if isinstance(payload, EncodedBody) else payload
+    return frames.decode_body(found.response, payload.data) if isinstance(payload, frames.EncodedBody) else payload
 
 
 def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
     first = fields(found.response)[0].name
-    if isinstance(payload, EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long answer takes a minute
-        return EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
+    if isinstance(payload, frames.EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long answer takes a minute
+        return frames.EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
     payload = _decoded(payload, found)
     names = {field.name: field for field in fields(payload)} if hasattr(payload, "__dataclass_fields__") else {}
     if "throttle_time" in names:
@@ -416,15 +399,15 @@ class Dispatcher:
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:
-            head = read_head(frame)
+            head = frames.read_head(frame)
             if head.key == API_VERSIONS and not self._answers_api_versions(head.version):
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
             # Kafka closes the connection without an answer: it owes none to an unknown client.
             if not session.authenticated and session.mechanism is None and head.key not in _BEFORE_AUTHENTICATION:
                 raise CloseConnection(f"{found.api} came before authentication")
-            client_id, offset = read_client_id(frame, flexible=is_flexible(found.request))
-            request = decode_request(found.request, frame[offset:])
+            client_id, offset = frames.read_client_id(frame, flexible=frames.is_flexible(found.request))
+            request = frames.decode_request(found.request, frame[offset:])
         except MalformedFrame as error:
             raise CloseConnection(f"can't read a request: {error}") from error
         context = self._context(session, client_id, found)
@@ -480,7 +463,7 @@ class Dispatcher:
         low, high = self._cluster.served_by(self._broker_id)[API_VERSIONS]
         own = found.schema.ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)
         response = found.response(error_code=ErrorCode.unsupported_version, api_keys=(own,))
-        data = response_frame(found.response, correlation_id, encode_body(found.response, response))
+        data = frames.response_frame(found.response, correlation_id, frames.encode_body(found.response, response))
         self._pipeline.count("api_versions", self._broker_id, "", len(frame) + 4, len(data))
         return data
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, ParamSpec
 from uuid import UUID, uuid4
 
+from console.embedded import tables
 from console.embedded.acls import AclTable
 from console.embedded.clock import Clock
 from console.embedded.groups import Group
@@ -15,19 +16,6 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.producers import Transaction
 from console.embedded.quotas import QuotaTable
 from console.embedded.spec import Release
-from console.embedded.tables import (
-    ABSENT,
-    BrokerNode,
-    Change,
-    ChangeLog,
-    ControllerNode,
-    PastTable,
-    ScramCredential,
-    ScramKey,
-    Table,
-    Topic,
-    TopicTable,
-)
 from console.embedded.tokens import Token
 from console.model.acl import Acl
 from console.model.config import ConfigResource, topic_resource
@@ -46,12 +34,12 @@ Overrides = Mapping[str, str]
 class View:
     """What one broker knows. controller: the key 0 has the active controller's id."""
 
-    brokers: Mapping[int, BrokerNode]
-    topics: Mapping[str, Topic]
+    brokers: Mapping[int, tables.BrokerNode]
+    topics: Mapping[str, tables.Topic]
     configs: Mapping[ConfigResource, Overrides]
     quotas: Mapping[QuotaEntity, QuotaValues]
     acls: Mapping[Acl, UUID]
-    scram: Mapping[ScramKey, ScramCredential]
+    scram: Mapping[tables.ScramKey, tables.ScramCredential]
     features: Mapping[str, int]
     controller: Mapping[int, int]
     offset: int
@@ -66,34 +54,34 @@ class View:
 class Tables:
     """The tables that are replicated between brokers."""
 
-    brokers: Table[int, BrokerNode] = field(default_factory=lambda: Table("brokers"))
-    topics: TopicTable = field(default_factory=lambda: TopicTable("topics"))
-    configs: Table[ConfigResource, Overrides] = field(default_factory=lambda: Table("configs"))
+    brokers: tables.Table[int, tables.BrokerNode] = field(default_factory=lambda: tables.Table("brokers"))
+    topics: tables.TopicTable = field(default_factory=lambda: tables.TopicTable("topics"))
+    configs: tables.Table[ConfigResource, Overrides] = field(default_factory=lambda: tables.Table("configs"))
     quotas: QuotaTable = field(default_factory=lambda: QuotaTable("quotas"))
     acls: AclTable = field(default_factory=lambda: AclTable("acls"))
-    scram: Table[ScramKey, ScramCredential] = field(default_factory=lambda: Table("scram"))
-    features: Table[str, int] = field(default_factory=lambda: Table("features"))
-    controller: Table[int, int] = field(default_factory=lambda: Table("controller"))
+    scram: tables.Table[tables.ScramKey, tables.ScramCredential] = field(default_factory=lambda: tables.Table("scram"))
+    features: tables.Table[str, int] = field(default_factory=lambda: tables.Table("features"))
+    controller: tables.Table[int, int] = field(default_factory=lambda: tables.Table("controller"))
 
-    def named(self, name: str) -> Table[Any, Any]:
+    def named(self, name: str) -> tables.Table[Any, Any]:
         """Return the table of this name. Raises KeyError."""
         if name not in TABLE_NAMES:
             raise KeyError(name)
-        table: Table[Any, Any] = getattr(self, name)
+        table: tables.Table[Any, Any] = getattr(self, name)
         return table
 
     def now(self, offset: int) -> View:
         """Return the tables as they are."""
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
-    def before(self, changes: Iterable[Change], offset: int) -> View:
+    def before(self, changes: Iterable[tables.Change], offset: int) -> View:
         """Return the tables as they were before these changes: all that were made since, in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
         return View(
             **{
-                name: PastTable(self.named(name), undone[name]) if name in undone else self.named(name)
+                name: tables.PastTable(self.named(name), undone[name]) if name in undone else self.named(name)
                 for name in TABLE_NAMES
             },
             offset=offset,
@@ -103,7 +91,7 @@ class Tables:
 TABLE_NAMES = tuple(part.name for part in fields(Tables))
 
 
-Listener = Callable[[Change], None]
+Listener = Callable[[tables.Change], None]
 P = ParamSpec("P")
 
 
@@ -145,20 +133,20 @@ class ClusterState:
         self.release = release
         self.clock = clock or Clock()
         self.tables = Tables()
-        self.log = ChangeLog()
+        self.log = tables.ChangeLog()
         self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.transactions: dict[str, Transaction] = {}
         self.tokens: dict[str, Token] = {}
         self.replica_dirs: dict[DirPlace, str] = {}
         self.dir_copies: dict[DirPlace, tuple[str, float, float]] = {}
-        self.controllers: dict[int, ControllerNode] = {}
+        self.controllers: dict[int, tables.ControllerNode] = {}
         self.no_voters: set[int] = set()
         self.stopped_at: dict[int, float] = {}
         self.controller_epoch = 1
         self.last_controller = -1
         self.touched: Listeners[[]] = Listeners()
-        self._changed: Listeners[Change] = Listeners()
+        self._changed: Listeners[tables.Change] = Listeners()
         self._past: tuple[tuple[int, int], View] | None = None
         self.tables.controller.put(0, -1)
 
@@ -184,12 +172,12 @@ class ClusterState:
         return self._past[1]
 
     @property
-    def brokers(self) -> Mapping[int, BrokerNode]:
+    def brokers(self) -> Mapping[int, tables.BrokerNode]:
         """Registered brokers by id."""
         return self.tables.brokers
 
     @property
-    def topics(self) -> TopicTable:
+    def topics(self) -> tables.TopicTable:
         """Topics by name."""
         return self.tables.topics
 
@@ -209,7 +197,7 @@ class ClusterState:
         return self.tables.acls
 
     @property
-    def scram(self) -> Mapping[ScramKey, ScramCredential]:
+    def scram(self) -> Mapping[tables.ScramKey, tables.ScramCredential]:
         """SCRAM credentials."""
         return self.tables.scram
 
@@ -256,12 +244,12 @@ class ClusterState:
         """
         content = self.tables.named(table)
         before = content.find(key)
-        if value is ABSENT:
+        if value is tables.ABSENT:
             content.remove(key)
         else:
             content.put(key, value)
         # Offsets count from 1, so 0 is the state of a cluster that has just been formatted.
-        change = Change(self.log.end + 1, self.clock.time(), table, key, before, value)
+        change = tables.Change(self.log.end + 1, self.clock.time(), table, key, before, value)
         self.log.append(change)
         self._changed.call(change)
         return change.offset
@@ -272,9 +260,9 @@ class ClusterState:
         Raises:
             KeyError: there is no such table.
         """
-        return self.put(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
+        return self.put(table, key, tables.ABSENT) if key in self.tables.named(table) else self.log.end
 
-    def put_topic(self, topic: Topic) -> int:
+    def put_topic(self, topic: tables.Topic) -> int:
         """Create or replace a topic, and return the change's offset."""
         return self.put("topics", topic.name, topic)
 
@@ -332,7 +320,7 @@ class ClusterState:
         """
         return self.put("features", name, level) if level else self.remove("features", name)
 
-    def put_broker(self, broker: BrokerNode) -> int:
+    def put_broker(self, broker: tables.BrokerNode) -> int:
         """Register or replace a broker."""
         return self.put("brokers", broker.id, broker)
 

@@ -13,13 +13,13 @@ from uuid import UUID
 
 import msgspec
 
+from console.embedded import tables as embedded_tables
 from console.embedded.groups import Committed, Group, GroupState, Member
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
 from console.embedded.producers import Transaction
 from console.embedded.record_batch import Batch, read_batch
 from console.embedded.state import ClusterState
-from console.embedded.tables import Change, ChangeLog, Partition, ScramCredential, ScramKey, Topic
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource
@@ -51,18 +51,22 @@ def _limits(_key: Any, value: dict[str, Any]) -> dict[str, float]:
     return {name: float(limit) for name, limit in value.items()}
 
 
-def _topic(topic: Topic) -> Any:
+def _topic(topic: embedded_tables.Topic) -> Any:
     return [str(topic.id), topic.internal, topic.partitions]
 
 
-def _read_topic(name: str, value: Any) -> Topic:
+def _read_topic(name: str, value: Any) -> embedded_tables.Topic:
     topic_id, internal, partitions = value
-    return Topic(name, UUID(topic_id), tuple(_read_partition(fields) for fields in partitions), internal)
+    return embedded_tables.Topic(
+        name, UUID(topic_id), tuple(_read_partition(fields) for fields in partitions), internal
+    )
 
 
-def _read_partition(fields: Any) -> Partition:
+def _read_partition(fields: Any) -> embedded_tables.Partition:
     replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = fields
-    return Partition(tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing))
+    return embedded_tables.Partition(
+        tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing)
+    )
 
 
 def _acl(fields: Any) -> Acl:
@@ -78,15 +82,15 @@ def _acl(fields: Any) -> Acl:
     )
 
 
-def _credential(credential: ScramCredential) -> Any:
+def _credential(credential: embedded_tables.ScramCredential) -> Any:
     secrets = (credential.salt, credential.stored_key, credential.server_key)
     return [credential.iterations, *(b64encode(secret).decode() for secret in secrets)]
 
 
-def _read_credential(_key: Any, value: Any) -> ScramCredential:
+def _read_credential(_key: Any, value: Any) -> embedded_tables.ScramCredential:
     iterations, *encoded = value
     salt, stored_key, server_key = (b64decode(part) for part in encoded)
-    return ScramCredential(salt, iterations, stored_key, server_key)
+    return embedded_tables.ScramCredential(salt, iterations, stored_key, server_key)
 
 
 CODECS: Mapping[str, TableCodec] = {
@@ -104,7 +108,7 @@ CODECS: Mapping[str, TableCodec] = {
         _limits,
     ),
     "acls": TableCodec(list, str, _acl, lambda _key, value: UUID(value)),
-    "scram": TableCodec(list, _credential, lambda key: ScramKey(*key), _read_credential),
+    "scram": TableCodec(list, _credential, lambda key: embedded_tables.ScramKey(*key), _read_credential),
     "features": TableCodec(_same, _same, _same, _value_alone),
 }
 """Codecs by table. Brokers and the controller are not stored."""
@@ -342,7 +346,7 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
         restore_unlogged(state, content)
         # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables
         # are filled without the log.
-        state.log = ChangeLog(content["offset"])
+        state.log = embedded_tables.ChangeLog(content["offset"])
     except (KeyError, TypeError, ValueError) as error:
         raise StateFileError(
             f"the state in {path} is damaged ({error}); move it away to start with a new one"
@@ -369,7 +373,7 @@ class StateKeeper:
         self._unsubscribe = state.subscribe(self._noticed)
         self._untouched = state.touched.add(self._touched)
 
-    def _noticed(self, change: Change) -> None:
+    def _noticed(self, change: embedded_tables.Change) -> None:
         if change.table in CODECS:
             self._changed.set()
 

@@ -11,14 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from console.embedded.clock import Clock
 from console.embedded.state import View
-from console.model.quota import (
-    CONSUMER_BYTE_RATE,
-    CONTROLLER_MUTATION_RATE,
-    PRODUCER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    Effective,
-    effective,
-)
+from console.model import quota as model_quota
 
 WINDOWS = 11
 WINDOW = 1.0
@@ -165,10 +158,10 @@ class Throttling:
     def __init__(self) -> None:
         self._rates: dict[_Sharers, Rate] = {}
         self._buckets: dict[_Sharers, TokenBucket] = {}
-        self._limits: dict[tuple[str, str, str], Effective | None] = {}
+        self._limits: dict[tuple[str, str, str], model_quota.Effective | None] = {}
         self._limits_of = -1
 
-    def limit(self, requester: Requester, key: str) -> Effective | None:
+    def limit(self, requester: Requester, key: str) -> model_quota.Effective | None:
         """Return the quota for the client, as the broker that was asked knows it; None for none."""
         view = requester.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
@@ -176,7 +169,7 @@ class Throttling:
             self._limits_of = view.offset
         wanted = (_user(requester), requester.client_id, key)
         if wanted not in self._limits:
-            self._limits[wanted] = effective(view.quotas, *wanted)
+            self._limits[wanted] = model_quota.effective(view.quotas, *wanted)
         return self._limits[wanted]
 
     def charge(self, requester: Requester, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
@@ -194,22 +187,22 @@ class Throttling:
         if not requester.principal or api in _EXEMPT:
             return payload, 0.0
         # The request quota never throttles for longer than a window.
-        wait = min(self._record(requester, REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
+        wait = min(self._record(requester, model_quota.REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
         if api == "produce":
-            wait = max(wait, self._record(requester, PRODUCER_BYTE_RATE, size))
+            wait = max(wait, self._record(requester, model_quota.PRODUCER_BYTE_RATE, size))
         elif api == "fetch":
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
-            wait = max(wait, self._record(requester, CONSUMER_BYTE_RATE, carried))
+            wait = max(wait, self._record(requester, model_quota.CONSUMER_BYTE_RATE, carried))
             if wait:  # an empty answer with the throttle time; its records do not count
                 # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
                 # for them again.
-                self._record(requester, CONSUMER_BYTE_RATE, -carried)
+                self._record(requester, model_quota.CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
 
     def most_to_fetch(self, requester: Requester) -> int | None:
         """Return the most bytes of one Fetch that the quota allows at all; None for no limit."""
-        found = self.limit(requester, CONSUMER_BYTE_RATE)
+        found = self.limit(requester, model_quota.CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
     def mutations_allowed(self, requester: Requester) -> float:
@@ -226,7 +219,7 @@ class Throttling:
         return bucket.wait()
 
     def _bucket(self, requester: Requester) -> TokenBucket | None:
-        found, now = self.limit(requester, CONTROLLER_MUTATION_RATE), requester.clock.time()
+        found, now = self.limit(requester, model_quota.CONTROLLER_MUTATION_RATE), requester.clock.time()
         if found is None:
             return None
         # The controller counts the changes that come through any broker.
@@ -256,7 +249,7 @@ def _user(requester: Requester) -> str:
     return requester.principal.partition(":")[2]
 
 
-def _sharers(requester: Requester, found: Effective) -> _Sharers:
+def _sharers(requester: Requester, found: model_quota.Effective) -> _Sharers:
     user, client = _user(requester), requester.client_id
     return _Sharers(
         requester.broker_id,

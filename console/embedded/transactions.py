@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import producers
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of, ensure_topic, partition_of
 from console.embedded.partition_log import PartitionLog
-from console.embedded.producers import COMPLETE, EMPTY, ONGOING, PREPARE, Place, Transaction
 from console.embedded.record_batch import marker_batch
 from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource
@@ -31,7 +31,7 @@ _FENCED_FROM = 2
 _NONE = -1
 
 
-def coordinated(context: RequestContext, id_: str) -> Transaction | int | None:
+def coordinated(context: RequestContext, id_: str) -> producers.Transaction | int | None:
     """Return the transactional id as this broker coordinates it, None for an unknown one; or an error code."""
     if not id_:
         return int(ErrorCode.invalid_request)
@@ -42,7 +42,7 @@ def coordinated(context: RequestContext, id_: str) -> Transaction | int | None:
     return context.state.transactions.get(id_)
 
 
-def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> Transaction | int:
+def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
     """Return the transactional id of a request of its producer, or an error code (TransactionCoordinator's checks)."""
     if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
         return int(ErrorCode.transactional_id_authorization_failed)
@@ -54,7 +54,7 @@ def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> Tr
     return int(ErrorCode.invalid_producer_epoch) if fenced else mine
 
 
-def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> Transaction | int:
+def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
     """Return the transactional id with this producer, or an error code."""
     found = cluster.state.transactions.get(id_)
     if found is None or found.producer_id != producer_id:
@@ -74,15 +74,15 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
     if not 0 < timeout_ms <= int(cluster.spec.static_configs.get(MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT)):
         return int(ErrorCode.invalid_transaction_timeout), _NONE, _NONE
     if found is None:
-        found = Transaction(id_, new_producer(cluster), 0, timeout_ms)
+        found = producers.Transaction(id_, new_producer(cluster), 0, timeout_ms)
         context.state.transactions[id_] = found
         return 0, found.producer_id, found.epoch
     if found.partitions:
-        if found.state == ONGOING:
+        if found.state == producers.ONGOING:
             found.epoch += 1
             end(cluster, found, commit=False)
         return int(ErrorCode.concurrent_transactions), _NONE, _NONE
-    found.epoch, found.timeout_ms, found.state = found.epoch + 1, timeout_ms, EMPTY
+    found.epoch, found.timeout_ms, found.state = found.epoch + 1, timeout_ms, producers.EMPTY
     if cluster.release.number >= _FORGETS_FROM:
         found.started = _NONE
     if found.epoch > LAST_EPOCH:
@@ -96,24 +96,24 @@ def new_producer(cluster: Cluster) -> int:
     return next(id_ for id_ in cluster.producer_ids if id_ not in taken)
 
 
-def add(cluster: Cluster, found: Transaction, places: set[Place]) -> None:
+def add(cluster: Cluster, found: producers.Transaction, places: set[producers.Place]) -> None:
     """Add partitions to a transaction, which starts with the first ones."""
-    if found.state != ONGOING:
-        found.state, found.started = ONGOING, int(cluster.clock.time() * 1000)
+    if found.state != producers.ONGOING:
+        found.state, found.started = producers.ONGOING, int(cluster.clock.time() * 1000)
         # What is left belongs to the last transaction, whose markers are all written.
         found.partitions.clear()
     found.partitions |= places
 
 
-def end(cluster: Cluster, found: Transaction, *, commit: bool) -> None:
+def end(cluster: Cluster, found: producers.Transaction, *, commit: bool) -> None:
     """End an ongoing transaction."""
-    found.state = PREPARE[commit]
+    found.state = producers.PREPARE[commit]
     write_markers(cluster, found)
 
 
-def write_markers(cluster: Cluster, found: Transaction) -> None:
+def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
     """Write the markers that are missing, where the partition has a leader."""
-    commit = found.state == PREPARE[True]
+    commit = found.state == producers.PREPARE[True]
     # A topic that was deleted meanwhile needs no marker.
     for place in sorted(found.partitions):
         topic = cluster.state.topics.get(place[0])
@@ -125,12 +125,12 @@ def write_markers(cluster: Cluster, found: Transaction) -> None:
             append_marker(cluster, place, found.producer_id, found.epoch, epoch, commit=commit)
         found.partitions.discard(place)
     if not found.partitions:
-        found.state = COMPLETE[commit]
+        found.state = producers.COMPLETE[commit]
     cluster.state.touch()
 
 
 def append_marker(
-    cluster: Cluster, place: Place, producer_id: int, epoch: int, coordinator_epoch: int, *, commit: bool
+    cluster: Cluster, place: producers.Place, producer_id: int, epoch: int, coordinator_epoch: int, *, commit: bool
 ) -> None:
     """Append a marker to a partition.
 
@@ -158,14 +158,14 @@ def expire(cluster: Cluster) -> None:
     (TransactionCoordinator.abortTimedOutTransactions)."""
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):
-        if found.state == ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:
+        if found.state == producers.ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:
             found.epoch += 1
             end(cluster, found, commit=False)
-        elif found.state in PREPARE.values():
+        elif found.state in producers.PREPARE.values():
             write_markers(cluster, found)
 
 
-def of_broker(context: RequestContext) -> Iterator[Transaction]:
+def of_broker(context: RequestContext) -> Iterator[producers.Transaction]:
     """Yield the transactional ids that this broker coordinates."""
     expire(context.cluster)
     topics = context.view.topics
@@ -174,7 +174,7 @@ def of_broker(context: RequestContext) -> Iterator[Transaction]:
             yield found
 
 
-def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, place: Place) -> bool:
+def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, place: producers.Place) -> bool:
     """Return whether transactional records may be written: the coordinator has the partition in the producer's
     transaction.
 
@@ -187,7 +187,7 @@ def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, pl
     found = context.state.transactions.get(id_)
     return (
         found is not None
-        and (found.producer_id, found.epoch, found.state) == (producer_id, epoch, ONGOING)
+        and (found.producer_id, found.epoch, found.state) == (producer_id, epoch, producers.ONGOING)
         and place in found.partitions
     )
 

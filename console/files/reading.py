@@ -10,23 +10,12 @@ from pathlib import Path as FilePath
 
 from msgspec import ValidationError
 
+from console.files import schema
 from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
-from console.files.schema import (
-    AclPart,
-    AsIs,
-    Configs,
-    Count,
-    FilePart,
-    NamePart,
-    QuotaPart,
-    SecretSet,
-    TopicPart,
-    checked,
-    wrong_in,
-)
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.files.writing import DEFAULT
+from console.model import yaml_places
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
@@ -35,14 +24,6 @@ from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
-from console.model.yaml_places import (
-    SECOND_DOCUMENT,
-    Document,
-    FileProblem,
-    FileProblems,
-    Path,
-    read_documents,
-)
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text, why_unread
 
@@ -75,74 +56,76 @@ def read_files(names: Iterable[str]) -> Read:
         FileProblems: all that is wrong in all files: unreadable ones, YAML, schema, and entities that stand twice; or
             no document was taken: nothing read is not nothing wanted.
     """
-    read, problems, source = Read(), list[FileProblem](), ""
+    read, problems, source = Read(), list[yaml_places.FileProblem](), ""
     for source, text in _texts(names, problems):
         try:
             problems += take_text(text, source, read)
-        except FileProblem as problem:
+        except yaml_places.FileProblem as problem:
             problems.append(problem)
     if not problems and not read.is_taken:
-        problems += [*read.notes, FileProblem(source, None, *NOTHING_TAKEN)]
+        problems += [*read.notes, yaml_places.FileProblem(source, None, *NOTHING_TAKEN)]
     if problems:
-        raise FileProblems(problems)
+        raise yaml_places.FileProblems(problems)
     return read
 
 
-def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[str, str]]:
+def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Iterator[tuple[str, str]]:
     for name in names:
         if name == STDIN:
             try:
                 yield "standard input", read_stdin(LARGEST)
             except ValueError as error:
-                problems.append(FileProblem("standard input", None, f"it can't be read: {error}"))
+                problems.append(yaml_places.FileProblem("standard input", None, f"it can't be read: {error}"))
             continue
         path = FilePath(name)
         found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES) if path.is_dir() else [path]
         if not found:
             problems.append(
-                FileProblem(name, None, "there is no file in it", f"its files end in {', '.join(SUFFIXES)}")
+                yaml_places.FileProblem(name, None, "there is no file in it", f"its files end in {', '.join(SUFFIXES)}")
             )
         for each in found:
             try:
                 yield str(each), read_text(each, LARGEST)
             except (OSError, ValueError) as error:
-                problems.append(FileProblem(str(each), None, f"it can't be read: {why_unread(error)}"))
+                problems.append(yaml_places.FileProblem(str(each), None, f"it can't be read: {why_unread(error)}"))
 
 
-def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
+def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProblem]:
     """Add what a file wants to `read`, whatever form it has. Returns what is wrong. Raises FileProblem."""
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
     if is_error(beginning.partition("\n")[0]):
         line = text.count("\n", 0, len(text) - len(text.lstrip())) + 1
         what = "a tool says here that it failed, so what follows may be a part of the whole"
-        raise FileProblem(source, line, what, "mend that, and let it write the file again")
+        raise yaml_places.FileProblem(source, line, what, "mend that, and let it write the file again")
     of_text = next((form for form in TEXT_FORMS if form.owns(beginning)), None)
     if of_text is not None:
         return list(of_text.take(text, source, read))
     try:
-        documents = read_documents(text, source) or (Document(source, None),)
-    except FileProblem as problem:
+        documents = yaml_places.read_documents(text, source) or (yaml_places.Document(source, None),)
+    except yaml_places.FileProblem as problem:
         if TEMPLATE not in text or problem.hint:
             raise
-        raise FileProblem(source, problem.line, problem.message, RENDER) from None
+        raise yaml_places.FileProblem(source, problem.line, problem.message, RENDER) from None
     forms = [next((form for form in DOCUMENT_FORMS if form.owns(each.data)), None) for each in documents]
     if not any(forms):
         if len(documents) > 1:
-            return [FileProblem(source, documents[1].begins, SECOND_DOCUMENT)]
+            return [yaml_places.FileProblem(source, documents[1].begins, yaml_places.SECOND_DOCUMENT)]
         return take(documents[0], read)
-    problems = list[FileProblem]()
+    problems = list[yaml_places.FileProblem]()
     for document, form in zip(documents, forms, strict=True):
         if form is not None:
             problems += form.take(document, read)
         elif document.data is not None:
             known = ", ".join(dict.fromkeys(each.name for each in DOCUMENT_FORMS))
             hint = f"the others of the file are: {known} are known. Keep it in a file of its own"
-            problems.append(FileProblem(source, document.line(()), "this document is in no form of another tool", hint))
+            problems.append(
+                yaml_places.FileProblem(source, document.line(()), "this document is in no form of another tool", hint)
+            )
     return problems
 
 
-def take(document: Document, read: Read) -> list[FileProblem]:
+def take(document: yaml_places.Document, read: Read) -> list[yaml_places.FileProblem]:
     """Add what a document of our own form wants to `read`.
 
     Returns:
@@ -150,37 +133,41 @@ def take(document: Document, read: Read) -> list[FileProblem]:
             that is right is added.
     """
     if document.data is None:
-        return [FileProblem(document.source, 1, "the file is empty", "kac export shows what one looks like")]
+        return [
+            yaml_places.FileProblem(document.source, 1, "the file is empty", "kac export shows what one looks like")
+        ]
     try:
-        part = checked(document)
+        part = schema.checked(document)
     except ValidationError:
-        return wrong_in(document)
-    if not any(getattr(part, name) for name in FilePart.__struct_fields__ if name != "version"):
+        return schema.wrong_in(document)
+    if not any(getattr(part, name) for name in schema.FilePart.__struct_fields__ if name != "version"):
         sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls"))
-        read.notes.append(FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}"))
+        read.notes.append(
+            yaml_places.FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}")
+        )
     return list(_entities(part, document, read))
 
 
 # -- entities ------------------------------------------------------------------------------------------------------
 
 
-def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FileProblem]:
+def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read) -> Iterator[yaml_places.FileProblem]:
     for name, topic in part.topics.items():
         line = document.line(("topics", name))
         resource = topic_resource(name)
         yield from read.begin(resource, f"topic {name}", document.source, line)
-        given = topic or TopicPart()
+        given = topic or schema.TopicPart()
         configs = None if given.configs is None else _values(given.configs)
         read.topics[name] = WantedTopic(_number(given.partitions), _number(given.replication), configs)
         _remember_keys(read, resource, document, ("topics", name, "configs"), given.configs or {})
     for type_ in in_sections():
         for name, given_configs in part.section(type_).items():
-            place: Path = (type_.section, name)
+            place: yaml_places.Path = (type_.section, name)
             is_default = type_.has_default and name == DEFAULT
             if not is_default and not type_.names.allows(name):
                 default = f" or {DEFAULT}" if type_.has_default else ""
                 problem, hint = f"{name!r} is no {type_.names.whose}", f"write {type_.names.write}{default}"
-                yield FileProblem(document.source, document.line(place), problem, hint)
+                yield yaml_places.FileProblem(document.source, document.line(place), problem, hint)
                 continue
             resource = ConfigResource(ResourceType(type_.number or 0), "" if is_default else name)
             yield from read.begin(resource, f"{type_.section} {name}", document.source, document.line(place))
@@ -192,29 +179,33 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
         yield from _acls(acl, number, document, read)
 
 
-def _number(count: Count | None) -> int | None:
+def _number(count: schema.Count | None) -> int | None:
     return None if count is None else count.number
 
 
-def _remember_keys(read: Read, target: Target, document: Document, path: Path, keys: Iterable[str]) -> None:
+def _remember_keys(
+    read: Read, target: Target, document: yaml_places.Document, path: yaml_places.Path, keys: Iterable[str]
+) -> None:
     read.remember(target, document.source, ((key, document.line((*path, key))) for key in keys))
 
 
-def _values(configs: Configs) -> Mapping[str, Value]:
-    return {key: HIDDEN if isinstance(value, SecretSet) else value for key, value in configs.items()}
+def _values(configs: schema.Configs) -> Mapping[str, Value]:
+    return {key: HIDDEN if isinstance(value, schema.SecretSet) else value for key, value in configs.items()}
 
 
-def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iterator[FileProblem]:
-    path: Path = ("quotas", number)
+def _quota(
+    part: schema.QuotaPart, number: int, document: yaml_places.Document, read: Read
+) -> Iterator[yaml_places.FileProblem]:
+    path: yaml_places.Path = ("quotas", number)
     names = {"user": part.user, "client-id": part.client_id, "ip": part.ip}
     given = {
-        type_: value.name if isinstance(value, NamePart) else None if value == DEFAULT else value
+        type_: value.name if isinstance(value, schema.NamePart) else None if value == DEFAULT else value
         for type_, value in names.items()
         if value is not None
     }
     if not given or ("ip" in given and len(given) > 1):
         line = document.line(path)
-        yield FileProblem(document.source, line, "a quota is of a user, a client-id, both, or an ip")
+        yield yaml_places.FileProblem(document.source, line, "a quota is of a user, a client-id, both, or an ip")
         return
     entity = QuotaEntity.of(given)
     yield from read.begin(entity, f"the quota of {entity.as_dict()}", document.source, document.line(path))
@@ -225,11 +216,11 @@ def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iter
         try:
             limits[key] = _limit(key, text)
         except ValueError as error:
-            yield FileProblem(document.source, line, str(error))
+            yield yaml_places.FileProblem(document.source, line, str(error))
     read.quotas[entity] = limits
 
 
-def _limit(key: str, given: str | AsIs) -> float:
+def _limit(key: str, given: str | schema.AsIs) -> float:
     """Return a quota's limit. One that is stated as-is may be a value that no new quota may have: where the cluster has
     another value, it is refused when it is staged.
 
@@ -243,42 +234,50 @@ def _limit(key: str, given: str | AsIs) -> float:
     return float(given.as_is)
 
 
-def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterator[FileProblem]:
-    path: Path = ("acls", number)
+def _acls(
+    part: schema.AclPart, number: int, document: yaml_places.Document, read: Read
+) -> Iterator[yaml_places.FileProblem]:
+    path: yaml_places.Path = ("acls", number)
     line = document.line(path)
     subjects = {"ALLOW": part.allow, "DENY": part.deny, part.permission: part.principal}
     subject = [(word, name) for word, name in subjects.items() if word is not None and name is not None]
     if len(subject) != 1:
-        yield FileProblem(document.source, line, "an ACL either allows or denies a principal", "allow: User:alice")
+        yield yaml_places.FileProblem(
+            document.source, line, "an ACL either allows or denies a principal", "allow: User:alice"
+        )
         return
     ((permission, principal),) = subject
     named = {type_: name for type_ in _ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
     if part.type is not None and part.name is not None:
         named[part.type] = part.name
     if len(named) != 1:
-        yield FileProblem(document.source, line, "an ACL is on one resource", f"one of {', '.join(_ACL_TYPES)}")
+        yield yaml_places.FileProblem(
+            document.source, line, "an ACL is on one resource", f"one of {', '.join(_ACL_TYPES)}"
+        )
         return
     ((type_, name),) = named.items()
     if type_ == "cluster" and name != CLUSTER_NAME:
-        yield FileProblem(document.source, line, f"the cluster is called {CLUSTER_NAME}, not {name!r}")
+        yield yaml_places.FileProblem(document.source, line, f"the cluster is called {CLUSTER_NAME}, not {name!r}")
         return
     try:
         of_type = AclResourceType.parse(type_)
     except ValueError:
         line = document.line((*path, "type"))
-        yield FileProblem(document.source, line, f"no type of resource {type_!r}", f"one of {', '.join(_ACL_TYPES)}")
+        yield yaml_places.FileProblem(
+            document.source, line, f"no type of resource {type_!r}", f"one of {', '.join(_ACL_TYPES)}"
+        )
         return
     try:
         pattern = PatternType.parse(part.pattern)
     except ValueError:
         line = document.line((*path, "pattern"))
-        yield FileProblem(document.source, line, f"no pattern {part.pattern!r}", "one of literal, prefixed")
+        yield yaml_places.FileProblem(document.source, line, f"no pattern {part.pattern!r}", "one of literal, prefixed")
         return
     try:
         allows = Permission.parse(permission)
     except ValueError:
         line = document.line((*path, "permission"))
-        yield FileProblem(document.source, line, f"no permission {permission!r}", "write allow: or deny:")
+        yield yaml_places.FileProblem(document.source, line, f"no permission {permission!r}", "write allow: or deny:")
         return
     operations = part.operations
     for operation in map(str.strip, operations.split(",") if isinstance(operations, str) else operations):
@@ -287,7 +286,7 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
         except ValueError:
             near = get_close_matches(operation.upper(), AclOperation.NAMES.values(), n=1)
             hint = f"did you mean {near[0]}?" if near else ""
-            yield FileProblem(
+            yield yaml_places.FileProblem(
                 document.source, document.line((*path, "operations")), f"no operation {operation!r}", hint
             )
             continue

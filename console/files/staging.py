@@ -9,16 +9,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.files import wanted as files_wanted
 from console.files.read import Read
-from console.files.wanted import (
-    HIDDEN,
-    PARTS,
-    Value,
-    Wanted,
-    WantedTopic,
-    owned_lines,
-    wanted_of,
-)
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals, shell_word
 from console.language.sensitive import seems_sensitive
@@ -31,19 +23,7 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot, settled_topics
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
-from console.plan.edits import (
-    AddAcl,
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    Slot,
-    UnsetConfig,
-    UnsetQuota,
-)
+from console.plan import edits as plan_edits
 from console.plan.plan import StageReport
 from console.plan.staged import Pruned, subject
 from console.plan.stale_throttles import ADDED
@@ -79,15 +59,18 @@ class FileEdits(Struct, frozen=True):
     what the files would have otherwise, and belongs to running moves.
     """
 
-    edits: tuple[Edit, ...]
+    edits: tuple[plan_edits.Edit, ...]
     obstacles: tuple[Obstacle, ...]
-    pruned: Mapping[Slot, Pruned] = field(default_factory=dict)
+    pruned: Mapping[plan_edits.Slot, Pruned] = field(default_factory=dict)
     spared: tuple[str, ...] = ()
     left: Mapping[ConfigPlace, str] = field(default_factory=dict)
 
 
 def file_edits(
-    wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = (), owned: Mapping[ConfigPlace, str] | None = None
+    wanted: files_wanted.Wanted,
+    snapshot: Snapshot,
+    prune: Iterable[Prune] = (),
+    owned: Mapping[ConfigPlace, str] | None = None,
 ) -> FileEdits:
     """Return the edits that make all that a wanted state lists as it wants it.
 
@@ -104,7 +87,7 @@ def file_edits(
         Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse
             one.
     """
-    edits: list[Edit] = []
+    edits: list[plan_edits.Edit] = []
     obstacles: list[Obstacle] = []
     moves = owned or {}
     topics = dict(settled_topics(snapshot))
@@ -116,22 +99,27 @@ def file_edits(
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     for entity, limits in wanted.quotas.items():
         there = snapshot.quotas.get(entity, {})
-        edits += [SetQuota(entity, key, value) for key, value in limits.items() if not _is_limit(there.get(key), value)]
+        edits += [
+            plan_edits.SetQuota(entity, key, value)
+            for key, value in limits.items()
+            if not _is_limit(there.get(key), value)
+        ]
         if entity not in wanted.partial:
-            edits += [UnsetQuota(entity, key) for key in there if key not in limits]
-    edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
-    pruned: dict[Slot, Pruned] = {}
+            edits += [plan_edits.UnsetQuota(entity, key) for key in there if key not in limits]
+    edits += [plan_edits.AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
+    pruned: dict[plan_edits.Slot, Pruned] = {}
     spared: list[str] = []
     left = {
         place: moves[place]
         for edit in edits
-        if isinstance(edit, SetConfig | UnsetConfig) and (place := (edit.resource, edit.key)) in moves
+        if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig)
+        and (place := (edit.resource, edit.key)) in moves
     }
     added = ((topic_resource(name), ADDED) for name, topic in wanted.topics.items() if topic.replication is not None)
     left |= {place: moves[place] for place in added if place in moves}
     edits = [each for each in edits if (each.target, each.key) not in left]
     some = tuple(prune)
-    now = wanted_of(snapshot, moves) if some else Wanted()
+    now = files_wanted.wanted_of(snapshot, moves) if some else files_wanted.Wanted()
     for one in some:
         for of, gone in _by_section(_unlisted(one, wanted, now)).items():
             if why := _why_spared(one.kind, of, wanted):
@@ -144,23 +132,23 @@ def file_edits(
 
 
 def _topic(
-    name: str, wanted: WantedTopic, there: Topic | None, snapshot: Snapshot, partial: AbstractSet[Target]
-) -> Iterator[Edit | Obstacle]:
+    name: str, wanted: files_wanted.WantedTopic, there: Topic | None, snapshot: Snapshot, partial: AbstractSet[Target]
+) -> Iterator[plan_edits.Edit | Obstacle]:
     """Yield what a topic requires. there: the topic as its running moves leave it, None where there is none."""
     resource = topic_resource(name)
     if there is None:
         values = (wanted.configs or {}).items()
         given = {key: _sent(key, value, None) for key, value in values if isinstance(value, str)}
-        yield CreateTopic(NewTopic(name, wanted.partitions or -1, wanted.replication or -1, configs=given))
+        yield plan_edits.CreateTopic(NewTopic(name, wanted.partitions or -1, wanted.replication or -1, configs=given))
         for key, value in (wanted.configs or {}).items():
-            if value is HIDDEN:
+            if value is files_wanted.HIDDEN:
                 yield _secret(resource, key)
         return
     count = len(there.partitions)
     if wanted.partitions is not None and wanted.partitions < count:
         yield Obstacle(resource, "", f"it has {count} partitions, and partitions can't be taken away")
     elif wanted.partitions is not None and wanted.partitions > count:
-        yield GrowTopic(name, wanted.partitions)
+        yield plan_edits.GrowTopic(name, wanted.partitions)
     if wanted.replication is not None and (why := _other_replication(name, wanted.replication, there)):
         yield Obstacle(resource, "", why)
     if wanted.configs is not None:
@@ -181,19 +169,19 @@ def _other_replication(name: str, wanted: int, there: Topic) -> str:
 
 
 def _configs(
-    resource: ConfigResource, values: Mapping[str, Value], snapshot: Snapshot, partial: AbstractSet[Target]
-) -> Iterator[Edit | Obstacle]:
+    resource: ConfigResource, values: Mapping[str, files_wanted.Value], snapshot: Snapshot, partial: AbstractSet[Target]
+) -> Iterator[plan_edits.Edit | Obstacle]:
     entries = snapshot.configs.get(resource)
     own = {} if entries is None else {entry.name: entry for entry in entries.overrides(resource)}
     for key, value in values.items():
-        if value is HIDDEN:
+        if value is files_wanted.HIDDEN:
             if key not in own:
                 yield _secret(resource, key)
         elif not _is_that(own.get(key), str(value)):
-            yield SetConfig(resource, key, _sent(key, str(value), own.get(key)))
+            yield plan_edits.SetConfig(resource, key, _sent(key, str(value), own.get(key)))
     for key in own:
         if key not in values and resource not in partial:
-            yield UnsetConfig(resource, key)
+            yield plan_edits.UnsetConfig(resource, key)
 
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
@@ -224,30 +212,30 @@ class _Unlisted(NamedTuple):
     """An entity that no file lists. section: where files have such entities. edits: what removes it."""
 
     section: str
-    edits: tuple[Edit, ...]
+    edits: tuple[plan_edits.Edit, ...]
 
 
-def _unlisted(prune: Prune, wanted: Wanted, now: Wanted) -> Iterator[_Unlisted]:
+def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wanted) -> Iterator[_Unlisted]:
     """Yield what a cluster has and no file lists, of a kind and with a name that may be removed. now: the cluster."""
     match prune.kind:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
             stay = alone | wanted.topics.keys()
             gone = (name for name in now.topics if not (name in stay or is_kafkas_own(name)) and _goes(name, prune))
-            yield from (_Unlisted("topics", (DeleteTopic(name),)) for name in gone)
+            yield from (_Unlisted("topics", (plan_edits.DeleteTopic(name),)) for name in gone)
         case "configs":
             for resource, values in now.configs.items():
                 name = DEFAULT if resource.is_cluster_default else resource.name
                 if resource not in wanted.configs and _goes(name, prune):
-                    yield _Unlisted(_section(resource), tuple(UnsetConfig(resource, key) for key in values))
+                    yield _Unlisted(_section(resource), tuple(plan_edits.UnsetConfig(resource, key) for key in values))
         case "quotas":
             for entity, limits in now.quotas.items():
                 if entity not in wanted.quotas and entity not in wanted.alone and _goes(quota_entity(entity), prune):
-                    yield _Unlisted(_section(entity), tuple(UnsetQuota(entity, key) for key in limits))
+                    yield _Unlisted(_section(entity), tuple(plan_edits.UnsetQuota(entity, key) for key in limits))
         case "acls":
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)
-            yield from (_Unlisted("acls", (RemoveAcl(acl),)) for acl in left if _goes(acl.principal, prune))
+            yield from (_Unlisted("acls", (plan_edits.RemoveAcl(acl),)) for acl in left if _goes(acl.principal, prune))
 
 
 def _goes(name: str, prune: Prune) -> bool:
@@ -259,7 +247,7 @@ def _section(of: ConfigResource | QuotaEntity) -> str:
     return f"quotas by {' and '.join(of.types)}" if isinstance(of, QuotaEntity) else of.type.entity.section
 
 
-def _sections(wanted: Wanted) -> Mapping[str, Collection[object]]:
+def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
     """Return what a state has, by section."""
     found: dict[str, list[object]] = {"topics": [*wanted.topics], "acls": [*wanted.acls]}
     entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
@@ -275,7 +263,7 @@ def _by_section(unlisted: Iterable[_Unlisted]) -> Mapping[str, list[_Unlisted]]:
     return found
 
 
-def _why_spared(kind: str, section: str, wanted: Wanted) -> str:
+def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
     """Return why nothing of a section is removed though no file lists it; ``""`` if it may be."""
     if (refused := wanted.refused.get(kind)) is not None:
         return f"not all documents of that kind were taken: {refused}"
@@ -328,10 +316,12 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
-        f"{each.part} {each.entity}: {each.failure}".strip() for each in snapshot.failures if each.part in PARTS
+        f"{each.part} {each.entity}: {each.failure}".strip()
+        for each in snapshot.failures
+        if each.part in files_wanted.PARTS
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
-    return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(owned_lines(found.left)))
+    return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(files_wanted.owned_lines(found.left)))
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

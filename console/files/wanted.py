@@ -12,16 +12,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from console.model import config
 from console.model.acl import Acl
 from console.model.changes import Target
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigPlace,
-    ConfigResource,
-    ConfigSet,
-    topic_resource,
-)
 from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.parts import Part
@@ -73,13 +66,13 @@ class Wanted(Struct, frozen=True):
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
-    configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
+    configs: Mapping[config.ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
     alone: frozenset[Target] = frozenset()
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
-    owned: Mapping[ConfigPlace, str] = field(default_factory=dict)
+    owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -99,7 +92,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
 # What a cluster is, as a wanted state.
 
 
-def wanted_of(snapshot: Snapshot, owned: Mapping[ConfigPlace, str] | None = None) -> Wanted:
+def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None = None) -> Wanted:
     """Return a cluster as a wanted state: all topics but internal ones, and everything that is set on an entity
     itself. What belongs to running moves is no part of it.
 
@@ -112,7 +105,7 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[ConfigPlace, str] | None = None
         name: WantedTopic(
             len(topic.partitions),
             max((len(partition.replicas) for partition in topic.partitions), default=0),
-            known.of(topic_resource(name), snapshot.configs.get(topic_resource(name))),
+            known.of(config.topic_resource(name), snapshot.configs.get(config.topic_resource(name))),
         )
         for name, topic in sorted(settled_topics(snapshot))
         if not topic.internal
@@ -125,9 +118,9 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[ConfigPlace, str] | None = None
     return Wanted(topics, configs, dict(snapshot.quotas), frozenset(snapshot.acls), owned=owned)
 
 
-def owned_lines(owned: Mapping[ConfigPlace, str]) -> list[str]:
+def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:
     """Return what belongs to running moves, a line for each entity."""
-    by_entity: dict[tuple[ConfigResource, str], list[str]] = {}
+    by_entity: dict[tuple[config.ConfigResource, str], list[str]] = {}
     for (resource, key), why in owned.items():
         by_entity.setdefault((resource, why), []).append(key)
     lines = [f"{names.target(resource)}: {', '.join(keys)}: {why}" for (resource, why), keys in by_entity.items()]
@@ -140,13 +133,13 @@ class _Overrides:
     owned: keys that are left out, by entity.
     """
 
-    def __init__(self, owned: Iterable[ConfigPlace]) -> None:
+    def __init__(self, owned: Iterable[config.ConfigPlace]) -> None:
         self._known: dict[tuple[int, int], Mapping[str, Value]] = {}
-        self._owned: dict[ConfigResource, set[str]] = {}
+        self._owned: dict[config.ConfigResource, set[str]] = {}
         for resource, key in owned:
             self._owned.setdefault(resource, set()).add(key)
 
-    def of(self, resource: ConfigResource, entries: ConfigSet | None) -> Mapping[str, Value]:
+    def of(self, resource: config.ConfigResource, entries: config.ConfigSet | None) -> Mapping[str, Value]:
         if entries is None:
             return {}
         if (owned := self._owned.get(resource)) is not None:
@@ -157,14 +150,14 @@ class _Overrides:
         return self._known[key]
 
 
-def _values(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
+def _values(entries: Iterable[config.ConfigEntry]) -> Mapping[str, Value]:
     return {entry.name: HIDDEN if entry.value is None else entry.value for entry in entries}
 
 
-def by_levels(snapshot: Snapshot) -> Mapping[tuple[ConfigResource, str], str]:
+def by_levels(snapshot: Snapshot) -> Mapping[tuple[config.ConfigResource, str], str]:
     """Return, by resource and key, how levels of features restrict overrides, as text."""
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):
         return {}
     why = f"while {ELR_VERSION} is on it can't be taken away, and brokers have none of their own"
-    return {(CLUSTER_DEFAULT, MIN_ISR): why}
+    return {(config.CLUSTER_DEFAULT, MIN_ISR): why}

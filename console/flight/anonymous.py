@@ -20,7 +20,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace as replaced
 
-from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, Problem, Shown
+from console.flight import answer as flight_answer
 from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.flight.recorder import Sink
 from console.model.foreign_json import json_as
@@ -53,7 +53,7 @@ class Pseudonyms:
     def _hash(self, name: bytes, size: int) -> bytes:
         return hashlib.blake2b(name, digest_size=size, key=self._key).digest()
 
-    def header(self, header: Header) -> Header:
+    def header(self, header: flight_answer.Header) -> flight_answer.Header:
         """Return a record's header with a pseudonym for the cluster id, and without the context's name."""
         return replaced(header, cluster_id=self.name(header.cluster_id), context="anonymous", anonymous=True)
 
@@ -114,9 +114,9 @@ class Anonymous:
         self._size = 0
         self.dropped = 0
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: flight_answer.Answer) -> None:
         """Hand an answer without names to the other sink; drop one that can't be decoded. Raises OSError."""
-        if answer.api_key == HANDSHAKE:
+        if answer.api_key == flight_answer.HANDSHAKE:
             try:
                 self._sink.add(self._handshake(answer))
             except (msgspec.DecodeError, RecursionError):
@@ -126,14 +126,14 @@ class Anonymous:
         if kafka is None or kafka.proposed:
             self.dropped += 1
             return
-        is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, CONNECTED)
+        is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, flight_answer.CONNECTED)
         try:
             request = b"" if is_connection else self._without_names(kafka, answer.request, is_request=True)
             body = b"" if answer.problem is not None else self._without_names(kafka, answer.body, is_request=False)
         except (MalformedFrame, Unencodable, ValueError, TypeError):
             self.dropped += 1
             return
-        problem = answer.problem and Problem(answer.problem.kind, answer.problem.name, "", "")
+        problem = answer.problem and flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
@@ -149,11 +149,11 @@ class Anonymous:
         """Close the other sink. Raises OSError."""
         self._sink.close()
 
-    def _handshake(self, answer: Answer) -> Answer:
+    def _handshake(self, answer: flight_answer.Answer) -> flight_answer.Answer:
         """Return a handshake with pseudonyms for host, listener, subject and issuer; the certificate's times stay."""
         body = answer.body
         if answer.problem is None:
-            shown = json_as(body, Shown)
+            shown = json_as(body, flight_answer.Shown)
             body = msgspec.json.encode(
                 shown._replace(subject=self._names.name(shown.subject), issuer=self._names.name(shown.issuer))
             )

@@ -22,22 +22,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from console.flight import record_file
 from console.flight.answer import Answer, Asked, Header, Problem, RecordError
-from console.flight.record_file import (
-    APPLICATION,
-    FORMAT,
-    MOST_CELL,
-    MOST_FILE,
-    MOST_REPEATS,
-    TABLES,
-    Changed,
-    Damaged,
-    Question,
-    Repeats,
-    crc_of,
-    payload_of,
-    unsqueezed,
-)
 from console.model.foreign_json import json_as
 from console.model.numbers import LAST_MS
 from console.safe_files import open_plain
@@ -60,7 +46,7 @@ _SALT = slice(16, 24)
 """Of the file with a database's last pages: another one once it begins again."""
 _TRIES = 5
 
-_UNREADABLE = (Damaged, sqlite3.Error, UnicodeDecodeError)
+_UNREADABLE = (record_file.Damaged, sqlite3.Error, UnicodeDecodeError)
 """SQLite's message about a damaged table has the table's bytes, which need not be UTF-8."""
 _DAMAGE = (*_UNREADABLE, msgspec.ValidationError)
 T = TypeVar("T")
@@ -74,7 +60,7 @@ class _Said(NamedTuple):
     at_ms: int
     took_ms: int
     question: int
-    given: int | Problem | Damaged | None
+    given: int | Problem | record_file.Damaged | None
 
 
 class FlightReader:
@@ -112,7 +98,7 @@ class FlightReader:
         self._index()
         if is_cut and not self.damage:
             self.damage = "cut off, and read up to there"
-        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, record_file.MOST_CELL)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
             self._of_key[key].append(index)
@@ -194,7 +180,7 @@ class FlightReader:
         if found is not None:
             self._cache.move_to_end(number)
             return found
-        found = self._cache[number] = payload_of(self._database, number, self._cache)
+        found = self._cache[number] = record_file.payload_of(self._database, number, self._cache)
         self._cached += len(found)
         while self._cached > CACHED and len(self._cache) > 1:
             self._cached -= len(self._cache.popitem(last=False)[1])
@@ -206,7 +192,7 @@ class FlightReader:
         """Read headers, questions and the times of answers. Raises RecordError."""
         try:
             self._take_headers()
-            for question in self._rows("SELECT * FROM questions ORDER BY id", Question):
+            for question in self._rows("SELECT * FROM questions ORDER BY id", record_file.Question):
                 self._take_question(question)
         except _DAMAGE as error:
             self.damage = f"damaged, and read up to there: {error}"
@@ -249,13 +235,13 @@ class FlightReader:
         for *row, crc in self._database.execute(query):
             made: Any = msgspec.convert(row, form)
             if made.id <= before:
-                raise Damaged("rows that are not in order")
-            if crc != crc_of(made):
-                raise Damaged("a checksum that is wrong")
+                raise record_file.Damaged("rows that are not in order")
+            if crc != record_file.crc_of(made):
+                raise record_file.Damaged("a checksum that is wrong")
             before = made.id
             yield made
 
-    def _take_question(self, row: Question) -> None:
+    def _take_question(self, row: record_file.Question) -> None:
         request = self._payload(row.request)
         self._hold(_QUESTION_SIZE + len(request) + len(row.host))
         asked = Asked(row.node, row.host, row.port, row.api_key, row.version, request)
@@ -264,9 +250,9 @@ class FlightReader:
             self._asked.append(asked)
 
     def _changed(self) -> Iterator[_Said]:
-        for row in self._rows("SELECT * FROM answers ORDER BY id", Changed):
+        for row in self._rows("SELECT * FROM answers ORDER BY id", record_file.Changed):
             if (row.payload is None) == (row.problem is None):
-                raise Damaged("an answer without a body and a problem, or with both")
+                raise record_file.Damaged("an answer without a body and a problem, or with both")
             given = row.payload if row.problem is None else _problem(row.problem)
             yield _Said(*row[:4], given)
 
@@ -280,16 +266,16 @@ class FlightReader:
                 number += further
                 at_ms += after
                 if number <= before or (not place and further):
-                    raise Damaged("repeats that are not in order")
+                    raise record_file.Damaged("repeats that are not in order")
                 before = number
                 yield _Said(number, at_ms, took, question, None)
 
     def _take(self, said: _Said) -> None:
-        if isinstance(said.given, Damaged):
+        if isinstance(said.given, record_file.Damaged):
             raise said.given
         key = self._questions.get(said.question)
         if key is None:
-            raise Damaged("an answer to no question")
+            raise record_file.Damaged("an answer to no question")
         if isinstance(said.given, Problem):
             self._hold(_PROBLEM_SIZE + sum(map(len, said.given)))
             self._problems.append(said.given)
@@ -298,11 +284,11 @@ class FlightReader:
             self._last[said.question] = said.given
         number = self._last.get(said.question)
         if number is None:
-            raise Damaged("the same answer as none")
+            raise record_file.Damaged("the same answer as none")
         if not 0 <= said.at_ms <= LAST_MS or not 0 <= said.took_ms <= LAST_MS:
-            raise Damaged("a time out of range")
+            raise record_file.Damaged("a time out of range")
         if len(self.times) >= MOST_ANSWERS:
-            raise Damaged(f"it has more than {MOST_ANSWERS:,} answers")
+            raise record_file.Damaged(f"it has more than {MOST_ANSWERS:,} answers")
         self._hold(_ANSWER_SIZE)
         self.times.append(said.at_ms)
         self._keys.append(key)
@@ -313,14 +299,14 @@ class FlightReader:
         """Take so many bytes of the memory that a file may take as long as it is open. Raises Damaged."""
         self._left -= size
         if self._left < 0:
-            raise Damaged(f"it takes more than {MOST_HELD >> 20} MiB of memory")
+            raise record_file.Damaged(f"it takes more than {MOST_HELD >> 20} MiB of memory")
 
 
 def _problem(text: str) -> Problem:
     try:
         return json_as(text, Problem)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"a problem that can't be read: {error}") from error
+        raise record_file.Damaged(f"a problem that can't be read: {error}") from error
 
 
 def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
@@ -331,21 +317,21 @@ def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
             last = each.number
             yield each
     except _DAMAGE as error:
-        damage = error if isinstance(error, Damaged) else Damaged(str(error))
+        damage = error if isinstance(error, record_file.Damaged) else record_file.Damaged(str(error))
         yield _Said(max(last + 1, damage.number), 0, 0, 0, damage)
 
 
-def _repeats(first: int, at_ms: object, cell: object) -> Repeats:
+def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
     """Return a cell of repeats. Raises Damaged."""
     try:
         if not isinstance(at_ms, int) or not isinstance(cell, bytes):
-            raise Damaged("they are of another type")
-        said = json_as(unsqueezed(cell, most=MOST_REPEATS), Repeats)
+            raise record_file.Damaged("they are of another type")
+        said = json_as(record_file.unsqueezed(cell, most=record_file.MOST_REPEATS), record_file.Repeats)
         sizes = {len(column) for column in (said.questions, said.further, said.after, said.took)}
         if len(sizes) > 1 or max(sizes) > MOST_AT_ONCE:
-            raise Damaged(f"a cell of {max(sizes):,} repeats")
+            raise record_file.Damaged(f"a cell of {max(sizes):,} repeats")
     except (ValueError, RecursionError) as error:
-        damage = Damaged(f"repeats that can't be read: {error}")
+        damage = record_file.Damaged(f"repeats that can't be read: {error}")
         damage.number = first
         raise damage from error
     return said
@@ -371,14 +357,14 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
             tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
         except _UNREADABLE as error:
             raise RecordError(f"{path} is damaged: {error}") from error
-        if tables != {("table", name, name, sql) for name, sql in TABLES.items()}:
+        if tables != {("table", name, name, sql) for name, sql in record_file.TABLES.items()}:
             raise RecordError(f"{path} is no flight record: its tables are others")
         return database, is_cut  # the open file stays, without a name
 
 
 def _harden(database: sqlite3.Connection) -> None:
     for limit, most in (
-        (sqlite3.SQLITE_LIMIT_LENGTH, MOST_REPEATS),
+        (sqlite3.SQLITE_LIMIT_LENGTH, record_file.MOST_REPEATS),
         (sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_TABLE),
         (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
@@ -397,12 +383,16 @@ def _made_ours(path: Path, copy: Path) -> bool:
     """
     with copy.open("rb") as file:
         head = file.read(_HEAD)
-    if not head.startswith(b"SQLite format 3\0") or len(head) < _HEAD or int.from_bytes(head[68:72]) != APPLICATION:
+    if (
+        not head.startswith(b"SQLite format 3\0")
+        or len(head) < _HEAD
+        or int.from_bytes(head[68:72]) != record_file.APPLICATION
+    ):
         raise RecordError(f"{path} is no flight record")
     version = int.from_bytes(head[60:64])
-    if version != FORMAT:
-        raise RecordError(f"{path} is a flight record of format {version}; this kac reads {FORMAT}")
-    if head[100] != 13 or int.from_bytes(head[103:105]) != len(TABLES):  # a leaf, with so many cells
+    if version != record_file.FORMAT:
+        raise RecordError(f"{path} is a flight record of format {version}; this kac reads {record_file.FORMAT}")
+    if head[100] != 13 or int.from_bytes(head[103:105]) != len(record_file.TABLES):  # a leaf, with so many cells
         raise RecordError(f"{path} is no flight record: its tables are others")
     pages = copy.stat().st_size // max(1, int.from_bytes(head[16:18]))
     if pages >= int.from_bytes(head[28:32]):
@@ -462,8 +452,8 @@ def _start(path: Path) -> bytes:
 def _copy(path: Path, to: Path) -> None:
     with open_plain(path) as source:
         size = os.fstat(source.fileno()).st_size
-        if size > MOST_FILE:
-            raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB")
+        if size > record_file.MOST_FILE:
+            raise RecordError(f"{path} is larger than {record_file.MOST_FILE >> 30} GiB")
         with to.open("wb") as target:
             while size and (data := source.read(min(size, 1 << 20))):
                 target.write(data)

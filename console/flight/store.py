@@ -13,24 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from console.flight import record_file
 from console.flight.answer import HANDSHAKE, Answer, Asked, Header
-from console.flight.record_file import (
-    APPLICATION,
-    CHAIN,
-    DEEPEST,
-    FORMAT,
-    META,
-    MOST_MADE,
-    TABLES,
-    Changed,
-    Damaged,
-    Question,
-    Repeats,
-    crc_of,
-    is_base,
-    payload_of,
-    squeezed,
-)
 
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
@@ -121,7 +105,7 @@ class Store:
 
     def _begin_cell(self) -> None:
         """Begin a new cell of repeats."""
-        self._repeats = Repeats([], [], [], [])
+        self._repeats = record_file.Repeats([], [], [], [])
         self._first = self._last = self._first_ms = self._last_ms = 0
 
     def add(self, answer: Answer) -> None:
@@ -154,7 +138,7 @@ class Store:
             return
         with as_os_errors():
             if self._has_repeats:
-                cell = squeezed(msgspec.json.encode(self._repeats))
+                cell = record_file.squeezed(msgspec.json.encode(self._repeats))
                 row = self._first, self._first_ms, self._last_ms, cell
                 self.database.execute("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", row)
             self.database.execute("COMMIT")
@@ -198,8 +182,8 @@ class Store:
         if problem is None and digest != known.digest:
             self._change(known, answer, digest)
         payload = known.last.id if problem is None and known.last is not None else None
-        row = Changed(self._number, answer.at_ms, max(0, answer.took_ms), known.id, payload, problem)
-        self.database.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, crc_of(row)))
+        row = record_file.Changed(self._number, answer.at_ms, max(0, answer.took_ms), known.id, payload, problem)
+        self.database.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, record_file.crc_of(row)))
         self._has_changes = True
 
     def _ask(self, answer: Answer) -> Known:
@@ -214,8 +198,10 @@ class Store:
             self._remember(_digest(answer.request), request, like)
         self._questions += 1
         of = answer.node, _text(answer.host), answer.port
-        row = Question(self._questions, self.part, *of, api, answer.api_key, answer.version, request.id)
-        self.database.execute("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, crc_of(row)))
+        row = record_file.Question(self._questions, self.part, *of, api, answer.api_key, answer.version, request.id)
+        self.database.execute(
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, record_file.crc_of(row))
+        )
         return Known(row.id)
 
     def _repeat(self, known: Known, answer: Answer) -> None:
@@ -250,16 +236,20 @@ class Store:
         last, first = known.last, known.first
         if last is not None and first is not None:
             far = last.depth - first.depth
-            if far < CHAIN and (last.id in self._raw or far <= _NEAR):
+            if far < record_file.CHAIN and (last.id in self._raw or far <= _NEAR):
                 yield last
         yield first
 
     def _put(self, data: bytes, bases: list[_Payload | None]) -> _Payload:
         """Add a payload, compressed with the first of these bases that the limits allow and that makes it smaller."""
         base = next((each for each in bases if each is not None and _fits(each, len(data))), None)
-        cell = squeezed(data, payload_of(self.database, base.id, self._raw)) if base is not None else squeezed(data)
+        cell = (
+            record_file.squeezed(data, record_file.payload_of(self.database, base.id, self._raw))
+            if base is not None
+            else record_file.squeezed(data)
+        )
         if base is not None and len(cell) > len(data) // _UNLIKE:
-            alone = squeezed(data)
+            alone = record_file.squeezed(data)
             if len(alone) <= len(cell) * _GAIN:
                 base, cell = None, alone  # it needs no other to be there
         made = self.database.execute(
@@ -291,11 +281,11 @@ def create(database: sqlite3.Connection) -> None:
     """Make the tables of a record in an empty database. Raises OSError."""
     with as_os_errors():
         database.execute("BEGIN IMMEDIATE")
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-        database.execute(f"PRAGMA user_version = {FORMAT}")
-        for table in TABLES.values():
+        database.execute(f"PRAGMA application_id = {record_file.APPLICATION}")
+        database.execute(f"PRAGMA user_version = {record_file.FORMAT}")
+        for table in record_file.TABLES.values():
             database.execute(table)
-        database.executemany("INSERT INTO meta VALUES (?, ?)", META)
+        database.executemany("INSERT INTO meta VALUES (?, ?)", record_file.META)
         database.execute("COMMIT")
 
 
@@ -309,14 +299,14 @@ def as_os_errors() -> Iterator[None]:
     """Raise an error of the database as an OSError."""
     try:
         yield
-    except (sqlite3.Error, Damaged) as error:
+    except (sqlite3.Error, record_file.Damaged) as error:
         is_full = getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
         raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
 
 
 def _fits(base: _Payload, size: int) -> bool:
-    is_of_few = base.depth < DEEPEST and base.made + size <= MOST_MADE
-    return is_of_few and is_base(base.size) and size // _SMALLER <= base.size
+    is_of_few = base.depth < record_file.DEEPEST and base.made + size <= record_file.MOST_MADE
+    return is_of_few and record_file.is_base(base.size) and size // _SMALLER <= base.size
 
 
 def _digest(data: bytes) -> bytes:

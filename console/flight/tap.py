@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from console.flight.answer import BOOTSTRAP, CONNECTED, HANDSHAKE, Answer, Problem, Shown
+from console.flight import answer
 from console.model.failure import Failure
 
 RECORDED = frozenset(
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 class Tap:
     """Makes an `Answer` of what one client is answered. For the thread of the client's loop."""
 
-    def __init__(self, keep: Callable[[Answer], None]) -> None:
+    def __init__(self, keep: Callable[[answer.Answer], None]) -> None:
         """Hand each answer to `keep` at once; it must not block."""
         self._keep = keep
         self._nodes: Mapping[Address, int] = {}
@@ -79,38 +79,40 @@ class Tap:
         seconds."""
         body = struct.pack(">hi", 0, len(versions))
         body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
-        self._put(Sent(address, "api_versions", CONNECTED, b""), body, took, None)
+        self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
 
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
         """Record that no connection could be opened, or not in time. error: an AdminError. took: seconds."""
-        self._put(Sent(address, "api_versions", CONNECTED, b""), b"", took, problem_of(error))
+        self._put(Sent(address, "api_versions", answer.CONNECTED, b""), b"", took, problem_of(error))
 
-    def shook_hands(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
+    def shook_hands(self, node: int, address: Address, listener: str, shown: answer.Shown | None, took: float) -> None:
         """Record a TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: what its
         certificate says, None where the listener can't be reached or has no TLS. took: seconds."""
         import msgspec
 
         body = msgspec.json.encode(shown) if shown is not None else b""
-        problem = None if shown is not None else Problem("Unreachable", "NO_CERTIFICATE", "", "")
+        problem = None if shown is not None else answer.Problem("Unreachable", "NO_CERTIFICATE", "", "")
         name = listener.encode("utf-8", "replace")
         at = self._zero_ms + _elapsed_ms()
-        self._keep(Answer(at, round(took * 1000), node, *address, HANDSHAKE, 0, name, body, problem))
+        self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
 
-    def _put(self, sent: Sent, body: bytes, took: float, problem: Problem | None) -> None:
+    def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key
 
         if sent.api in RECORDED:
-            node, at = self._nodes.get(sent.address, BOOTSTRAP), self._zero_ms + _elapsed_ms()
+            node, at = self._nodes.get(sent.address, answer.BOOTSTRAP), self._zero_ms + _elapsed_ms()
             key = api_key(sent.api)
             self._keep(
-                Answer(at, round(took * 1000), node, *sent.address, key, sent.version, sent.request, body, problem)
+                answer.Answer(
+                    at, round(took * 1000), node, *sent.address, key, sent.version, sent.request, body, problem
+                )
             )
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> answer.Problem:
     """Return the problem of an AdminError, as it is recorded."""
     failure = getattr(error, "failure", None) or Failure(type(error).__name__, str(error))
-    return Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
+    return answer.Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
 
 
 def _elapsed_ms() -> int:

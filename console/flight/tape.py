@@ -14,7 +14,7 @@ from copy import copy
 from typing import NamedTuple
 
 from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Asked, Problem
-from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, named_topics, put_together
+from console.wire import answer_parts
 from console.wire.bounds_check import MalformedFrame
 
 Address = tuple[str, int]
@@ -103,14 +103,14 @@ class Tape:
         self._alike: dict[Hashable, list[Track]] = {}
         self._contacts: dict[Address, Track] = {}
         self._versions: dict[int, set[int]] = {}
-        self._holding: dict[tuple[int, int, Part], list[Track]] = {}
+        self._holding: dict[tuple[int, int, answer_parts.Part], list[Track]] = {}
         self._whole: dict[tuple[int, int], list[Track]] = {}
         self._named_topics: list[tuple[Track, tuple[str, ...]]] = []
         self._changes: dict[int, list[int]] = {}
         self._arrivals: dict[int, list[int]] = {}
         self._arrived: dict[int, list[Track]] = {}
         self._handshakes: list[Track] = []
-        self._apart: OrderedDict[tuple[Asked, bytes], Answered | None] = OrderedDict()
+        self._apart: OrderedDict[tuple[Asked, bytes], answer_parts.Answered | None] = OrderedDict()
         tracks: dict[Asked, Track] = {}
         for entry in entries:
             if entry.asked not in tracks:
@@ -134,7 +134,7 @@ class Tape:
         known[made.address] = made
         self._unsorted.append(made)
         self._versions.setdefault(asked.api_key, set()).add(asked.version)
-        if asked.api_key == METADATA and (names := named_topics(asked.version, asked.request)):
+        if asked.api_key == METADATA and (names := answer_parts.named_topics(asked.version, asked.request)):
             self._named_topics.append((made, names))
         if asked.api_key in _OF_ANY_BROKER:
             self._of_any.setdefault(asked.api_key, []).append(made)
@@ -145,8 +145,8 @@ class Tape:
         a while."""
         for track in self._unsorted:
             key = track.asked.api_key, track.asked.version
-            self._alike.setdefault(likeness(*key, track.asked.request), []).append(track)
-            parts = asked_parts(*key, track.asked.request)
+            self._alike.setdefault(answer_parts.likeness(*key, track.asked.request), []).append(track)
+            parts = answer_parts.asked_parts(*key, track.asked.request)
             for part in parts or ():
                 self._holding.setdefault((*key, part), []).append(track)
             if parts is None:
@@ -227,7 +227,7 @@ class Tape:
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
         if not same:
             self._sort()
-            same = self._alike.get(likeness(key, version, request), ())
+            same = self._alike.get(answer_parts.likeness(key, version, request), ())
         tracks = [track for track in same if address is None or track.address == address]
         found = self._best(tracks)
         if found is not None:
@@ -269,13 +269,13 @@ class Tape:
     # -- from parts ------------------------------------------------------------------------------------------------
 
     def _from_parts(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | None:
-        wanted = asked_parts(key, version, request)
+        wanted = answer_parts.asked_parts(key, version, request)
         if wanted is None:
             return None
         self._sort()
         found = []
         envelope: Answer | None = None
-        around: Answered | None = None
+        around: answer_parts.Answered | None = None
         for part in wanted:
             held = next(self._holders(key, version, part, address), None)
             if held is None:
@@ -286,11 +286,11 @@ class Tape:
             if envelope is None or answer.at_ms > envelope.at_ms:
                 envelope, around = answer, apart
             found.append(apart.parts[part])
-        return put_together(key, version, around.response, found) if around is not None else None
+        return answer_parts.put_together(key, version, around.response, found) if around is not None else None
 
     def _holders(
-        self, key: int, version: int, part: Part, address: Address | None
-    ) -> Iterator[tuple[Answer, Answered]]:
+        self, key: int, version: int, part: answer_parts.Part, address: Address | None
+    ) -> Iterator[tuple[Answer, answer_parts.Answered]]:
         """Yield the answers that contain a part, the newest first."""
         tracks = (*self._holding.get((key, version, part), ()), *self._whole.get((key, version), ()))
         mine = [track for track in tracks if address is None or track.address == address]
@@ -301,13 +301,13 @@ class Tape:
                 _note(key, track)
                 yield answer, apart
 
-    def _taken_apart(self, answer: Answer) -> Answered | None:
+    def _taken_apart(self, answer: Answer) -> answer_parts.Answered | None:
         known = answer.asked, answer.body
         if known in self._apart:
             self._apart.move_to_end(known)
             return self._apart[known]
         try:
-            found = answered_parts(answer.api_key, answer.version, answer.request, answer.body)
+            found = answer_parts.answered_parts(answer.api_key, answer.version, answer.request, answer.body)
         except MalformedFrame:
             found = None
         self._apart[known] = found

@@ -14,28 +14,9 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.language.sensitive import without_secrets
+from console.model import journal_lines
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import (
-    Closed,
-    Decided,
-    EditLine,
-    EndedLine,
-    IntentLine,
-    Json,
-    Mended,
-    OperationLine,
-    Origin,
-    OutcomeLine,
-    Request,
-    Sending,
-    Settled,
-    Told,
-    Who,
-    encoded,
-    line_of,
-    read_line,
-)
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Staged
 
@@ -62,10 +43,10 @@ class Intent(Struct, frozen=True):
 
     at: datetime
     context: str
-    who: Who
-    origin: Origin
+    who: journal_lines.Who
+    origin: journal_lines.Origin
     entries: tuple[Entry, ...]
-    requests: tuple[Request, ...]
+    requests: tuple[journal_lines.Request, ...]
     operation: int | None = None
 
 
@@ -86,14 +67,23 @@ class Answered(Struct, frozen=True):
     edits: Mapping[int, Ended]
 
 
-Note = Sending | Answered | Settled | Decided | Told | Closed | Mended | OperationLine
+Note = (
+    journal_lines.Sending
+    | Answered
+    | journal_lines.Settled
+    | journal_lines.Decided
+    | journal_lines.Told
+    | journal_lines.Closed
+    | journal_lines.Mended
+    | journal_lines.OperationLine
+)
 """What is written beside the intents."""
 
 
 # -- this process ------------------------------------------------------------------------------------------------------
 
 
-def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
+def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.Who:
     """Return the operator. principal: who the brokers take us for."""
     uid = os.geteuid()
     try:
@@ -101,16 +91,16 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
     except KeyError:
         os_user = str(uid)
     client = environ.get("SSH_CONNECTION", "").split(" ")[0]
-    return Who(principal, os_user, environ.get("SUDO_USER", ""), client)
+    return journal_lines.Who(principal, os_user, environ.get("SUDO_USER", ""), client)
 
 
-def this_process(front_end: str) -> Origin:
+def this_process(front_end: str) -> journal_lines.Origin:
     """Return this process on this host."""
     pid = os.getpid()
-    return Origin(socket.gethostname(), front_end, pid, _started(pid))
+    return journal_lines.Origin(socket.gethostname(), front_end, pid, _started(pid))
 
 
-def still_runs(origin: Origin, *, elsewhere: bool = False) -> bool:
+def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool:
     """Return whether the process that wrote a record still runs, as far as this host can tell: it may be about to write
     how it went. elsewhere: what a process on another host is taken for, since that is not known."""
     if origin.host != socket.gethostname():
@@ -148,47 +138,53 @@ def intent_line(number: int, intent: Intent) -> bytes:
     """Return the line of a change that is about to be sent."""
     edits = tuple(map(_edit_line, intent.entries))
     of = intent.operation
-    return encoded(IntentLine(number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests, of))
+    return journal_lines.encoded(
+        journal_lines.IntentLine(
+            number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests, of
+        )
+    )
 
 
 def note_line(note: Note) -> bytes:
     """Return the line of anything else."""
     match note:
         case Answered(change, request, at, edits):
-            return encoded(
-                OutcomeLine(change, request, at, {place: _ended_line(each) for place, each in edits.items()})
+            return journal_lines.encoded(
+                journal_lines.OutcomeLine(
+                    change, request, at, {place: _ended_line(each) for place, each in edits.items()}
+                )
             )
         case _:
-            return encoded(note)
+            return journal_lines.encoded(note)
 
 
 def record(line: bytes) -> Numbered | Note:
     """Return what a line says. Raises BadLine."""
-    return read_line(line, _record)
+    return journal_lines.read_line(line, _record)
 
 
-def _record(data: Json) -> Numbered | Note:
-    match line_of(data):
-        case IntentLine(change, at, context, who, origin, edits, requests, operation):
+def _record(data: journal_lines.Json) -> Numbered | Note:
+    match journal_lines.line_of(data):
+        case journal_lines.IntentLine(change, at, context, who, origin, edits, requests, operation):
             return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests, operation))
-        case OutcomeLine(change, request, at, edits):
+        case journal_lines.OutcomeLine(change, request, at, edits):
             return Answered(change, request, at, {place: _ended(each) for place, each in edits.items()})
         case note:
             return note
 
 
-def _edit_line(entry: Entry) -> EditLine:
+def _edit_line(entry: Entry) -> journal_lines.EditLine:
     staged = entry.staged
     was = was_json(staged.edit, staged.was)
     edit = edit_json(staged.edit)
     if entry.secret and "value" in edit:
         edit["value"] = None
-    return EditLine(
+    return journal_lines.EditLine(
         edit, was, staged.lasts_ms, entry.until, staged.reverts, staged.topic_id, entry.overridden, entry.overrides
     )
 
 
-def _entry(line: EditLine) -> Entry:
+def _entry(line: journal_lines.EditLine) -> Entry:
     edit = edit_of(dict(line.edit))
     staged = Staged(edit, was_of(edit, line.was), line.lasts_ms, line.reverts, line.topic_id)
     return Entry(staged, line.until, line.overridden, line.overrides, secret=edit.holds_secret)
@@ -204,12 +200,12 @@ def _kept(message: str) -> str:
     return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
 
 
-def _ended_line(ended: Ended) -> EndedLine:
+def _ended_line(ended: Ended) -> journal_lines.EndedLine:
     error = None
     if (failure := ended.failure) is not None:
         error = (failure.name, _kept(failure.message), failure.remedy)
-    return EndedLine(ended.status.value, error, ended.topic_id)
+    return journal_lines.EndedLine(ended.status.value, error, ended.topic_id)
 
 
-def _ended(line: EndedLine) -> Ended:
+def _ended(line: journal_lines.EndedLine) -> Ended:
     return Ended(Status(line.status), None if line.error is None else Failure(*line.error), line.topic_id)

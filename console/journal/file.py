@@ -21,7 +21,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from console.journal.entries import Intent, Note, Numbered, intent_line, note_line, record
+from console.journal import entries
 from console.journal.open_changes import OpenChanges, Touches, slots_of
 from console.journal.segments import (
     SEGMENT_BYTES,
@@ -75,7 +75,7 @@ NO_JOURNAL = "or change without a record with --no-journal"
 class Contents(Struct, frozen=True):
     """What a journal has, in its order, and what in it can't be read: a line for an operator each."""
 
-    records: tuple[Numbered | Note, ...] = ()
+    records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -162,13 +162,13 @@ class JournalFile:
         self._read_to = BEGINNING
         self._last = 0
 
-    def begin(self, intent: Intent) -> int:
+    def begin(self, intent: entries.Intent) -> int:
         """Write a change down before it is sent; its number. Raises JournalError: then nothing may be sent."""
-        return self._numbered(lambda number: intent_line(number, intent))
+        return self._numbered(lambda number: entries.intent_line(number, intent))
 
     def begin_operation(self, at: datetime, data: Json) -> int:
         """Write down that an operation begins; its number. Raises JournalError."""
-        return self._numbered(lambda number: note_line(OperationLine(number, "operation", at, data)))
+        return self._numbered(lambda number: entries.note_line(OperationLine(number, "operation", at, data)))
 
     def _numbered(self, line: Callable[[int], bytes]) -> int:
         with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
@@ -188,10 +188,10 @@ class JournalFile:
                 self._scan(all_)
         return number
 
-    def note(self, note: Note) -> None:
+    def note(self, note: entries.Note) -> None:
         """Write down what happened. Raises JournalError."""
         with self._writable(None) as (descriptor, _):
-            _write(self.path, descriptor, note_line(note))
+            _write(self.path, descriptor, entries.note_line(note))
 
     def mend(self, mended: Mended) -> bool:
         """End a line that was cut, and say so in the journal; False where none is. Raises JournalError."""
@@ -200,17 +200,17 @@ class JournalFile:
         with self._locked(write=True) as (descriptor, _):
             if _whole(descriptor):
                 return False
-            _write(self.path, descriptor, b"\n" + note_line(mended))
+            _write(self.path, descriptor, b"\n" + entries.note_line(mended))
         return True
 
     def read(self) -> Contents:
         """Return everything that can be read. Raises JournalError where the journal is there and can't be opened."""
-        records: list[Numbered | Note] = []
+        records: list[entries.Numbered | entries.Note] = []
         problems = Problems()
         with self._reading():
             for line in lines(self._known_segments(), BEGINNING):
                 try:
-                    found = record(problems.whole(line))
+                    found = entries.record(problems.whole(line))
                 except BadLine as error:
                     problems.add(line, error)
                     continue
@@ -230,15 +230,15 @@ class JournalFile:
         records = []
         for line in found:
             with suppress(BadLine):
-                records.append(record(line))
+                records.append(entries.record(line))
         return Contents(tuple(records), known.problems.told(self.path))
 
-    def latest(self) -> Iterator[Numbered | Note]:
+    def latest(self) -> Iterator[entries.Numbered | entries.Note]:
         """Yield all records that can be read, the last one first. Raises JournalError as `read` does."""
         with self._reading():
             for line in lines_backward(self._known_segments()):
                 with suppress(BadLine):
-                    yield record(line)
+                    yield entries.record(line)
 
     def around(self, number: int) -> Contents:
         """Return the records of a change, and of the later ones that touch the same places. Raises JournalError as
@@ -259,7 +259,7 @@ class JournalFile:
                 elif other not in wanted:
                     continue
                 with suppress(BadLine):
-                    found.append(record(line.raw.whole))
+                    found.append(entries.record(line.raw.whole))
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.journal.entries import Answered, Ended, Entry, Intent, Note, Numbered
+from console.journal import entries as journal_entries
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import (
@@ -61,8 +61,8 @@ class Change(Struct, frozen=True):
     request went out last. request_of: the request that an edit is in."""
 
     number: int
-    intent: Intent
-    ended: Mapping[int, Ended] = field(default_factory=dict)
+    intent: journal_entries.Intent
+    ended: Mapping[int, journal_entries.Ended] = field(default_factory=dict)
     found: Mapping[int, Status] = field(default_factory=dict)
     decided: Mapping[int, Decision] = field(default_factory=dict)
     topic_ids: Mapping[int, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Change(Struct, frozen=True):
         return not self.alive and len(self.answered) < len(self.intent.requests)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[journal_entries.Entry, ...]:
         """Its edits."""
         return self.intent.entries
 
@@ -108,7 +108,7 @@ class Due(NamedTuple):
     """An edit that was to hold for a time, and until when."""
 
     place: Place
-    entry: Entry
+    entry: journal_entries.Entry
     until: datetime
 
 
@@ -161,16 +161,16 @@ class History(Struct, frozen=True):
 
 
 def history(
-    records: Iterable[Numbered | Note],
+    records: Iterable[journal_entries.Numbered | journal_entries.Note],
     problems: Iterable[str] = (),
     at_work: Callable[[Origin], bool] = lambda _: False,
 ) -> History:
     """Put the records together. at_work: whether the process that wrote a record still runs."""
-    intents: dict[int, Intent] = {}
+    intents: dict[int, journal_entries.Intent] = {}
     notes: dict[int, list[_OfChange]] = {}
     said = list(problems)
     for each in records:
-        if isinstance(each, Numbered):
+        if isinstance(each, journal_entries.Numbered):
             if each.number in intents:
                 said.append(f"change {each.number} stands in the journal twice; the first is shown")
                 continue
@@ -185,14 +185,15 @@ def history(
 
 
 def latest_changes(
-    records: Iterable[Numbered | Note], at_work: Callable[[Origin], bool] = lambda _: False
+    records: Iterable[journal_entries.Numbered | journal_entries.Note],
+    at_work: Callable[[Origin], bool] = lambda _: False,
 ) -> Iterator[Change]:
     """Yield the changes of a journal, the latest first, as `history` has them. records: the last one first. Only what
     was said of changes that did not come yet is held."""
     notes: dict[int, list[_OfChange]] = {}
     undone: dict[int, dict[int, Place]] = {}
     for each in records:
-        if not isinstance(each, Numbered):
+        if not isinstance(each, journal_entries.Numbered):
             if not isinstance(each, Mended | OperationLine):
                 notes.setdefault(_number(each), []).append(each)
             continue
@@ -203,14 +204,16 @@ def latest_changes(
         yield replace(change, undone=undone.pop(change.number, {}))
 
 
-_OfChange = Sending | Answered | Settled | Decided | Told | Closed
+_OfChange = Sending | journal_entries.Answered | Settled | Decided | Told | Closed
 
 
 def _number(note: _OfChange) -> int:
     return note.place.change if isinstance(note, Closed) else note.change
 
 
-def _change(number: int, intent: Intent, notes: Iterable[_OfChange], at_work: Callable[[Origin], bool]) -> Change:
+def _change(
+    number: int, intent: journal_entries.Intent, notes: Iterable[_OfChange], at_work: Callable[[Origin], bool]
+) -> Change:
     places = {place: n for n, request in enumerate(intent.requests) for place in request.edits}
     change = Change(number, intent, request_of=places)
     for note in notes:
@@ -234,7 +237,7 @@ def _with(change: Change, note: _OfChange) -> Change:
     match note:
         case Sending():
             return replace(change, sent=change.sent | {note.request}, last_sent=note.at)
-        case Answered():
+        case journal_entries.Answered():
             made = {place: ended.topic_id for place, ended in note.edits.items() if ended.topic_id is not None}
             return replace(
                 change,

@@ -13,18 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+from console.model import journal_lines
 from console.model.foreign_json import json_of
-from console.model.journal_lines import (
-    FINAL,
-    OPERATION_KINDS,
-    UNKNOWN,
-    Json,
-    final_status,
-    read_line,
-    status_of,
-    time_of,
-    unknown_kind,
-)
 from console.model.numbers import json_text
 from console.plan.edit_json import edit_of, slot_json
 from console.plan.edits import Slot
@@ -59,11 +49,11 @@ class _Change(Generic[Where]):
     def status(self, place: int) -> str:
         """Return how an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
         sent = any(place in self.requests[n] for n in self.sent)
-        return final_status(self.ended.get(place), self.found.get(place), sent) or ""
+        return journal_lines.final_status(self.ended.get(place), self.found.get(place), sent) or ""
 
     def unknown(self) -> list[int]:
         """Return the edits whose outcome is unknown."""
-        return [place for place in range(len(self.slots)) if self.status(place) == UNKNOWN]
+        return [place for place in range(len(self.slots)) if self.status(place) == journal_lines.UNKNOWN]
 
     def is_unheard(self, latest: datetime) -> bool:
         """Return whether it ended in the middle and no operator was told. latest: the time of the latest change."""
@@ -99,9 +89,9 @@ class OpenChanges(Generic[Where]):
 
     def take(self, line: bytes, where: Where) -> bool:
         """Take a line; whether it says that the one before was ended by hand. Raises BadLine."""
-        return read_line(line, lambda data: self._take(data, where), self._see)
+        return journal_lines.read_line(line, lambda data: self._take(data, where), self._see)
 
-    def _see(self, data: Json) -> None:
+    def _see(self, data: journal_lines.Json) -> None:
         if data.get("kind") in ("intent", "operation"):  # of a later version too: no number is given twice
             self.last = max(self.last, int(data["change"]))
 
@@ -113,7 +103,7 @@ class OpenChanges(Generic[Where]):
         operations = {number: operation.places() for number, operation in self._operations.items()}
         return dict(sorted({**changes, **operations}.items()))
 
-    def _take(self, data: Json, where: Where) -> bool:
+    def _take(self, data: journal_lines.Json, where: Where) -> bool:
         kind = data["kind"]
         if kind == "intent":
             self._begin(int(data["change"]), data, where)
@@ -121,12 +111,12 @@ class OpenChanges(Generic[Where]):
         if kind == "mended":
             return True
         number = int(data["place"][0] if kind == "closed" else data["change"])
-        if kind in OPERATION_KINDS:
+        if kind in journal_lines.OPERATION_KINDS:
             self._of_operation(number, kind, where)
             return False
         change = self._changes.get(number)
         if kind not in _NOTES:
-            raise unknown_kind(kind)
+            raise journal_lines.unknown_kind(kind)
         if change is not None:
             _NOTES[kind](change, data)
             change.lines.append(where)
@@ -140,11 +130,11 @@ class OpenChanges(Generic[Where]):
         elif number in self._operations:
             self._operations[number].take(kind, where)
 
-    def _begin(self, number: int, data: Json, where: Where) -> None:
+    def _begin(self, number: int, data: journal_lines.Json, where: Where) -> None:
         if number in self._changes:
             return
         edits = data["edits"]
-        at = time_of(data["at"])
+        at = journal_lines.time_of(data["at"])
         self._latest = at if self._latest is None else max(self._latest, at)
         self._changes[number] = _Change(
             at,
@@ -217,24 +207,24 @@ def _words(value: object) -> list[str]:
     return [value] if isinstance(value, str) else [""]
 
 
-def _sending(change: _Change[Any], data: Json) -> None:
+def _sending(change: _Change[Any], data: journal_lines.Json) -> None:
     request = int(data["request"])
     if request < len(change.requests):
         change.sent.add(request)
 
 
-def _outcome(change: _Change[Any], data: Json) -> None:
+def _outcome(change: _Change[Any], data: journal_lines.Json) -> None:
     change.answered.add(int(data["request"]))
     for place, how in data["edits"].items():
-        change.ended[int(place)] = status_of(how["status"])
+        change.ended[int(place)] = journal_lines.status_of(how["status"])
 
 
-def _settled(change: _Change[Any], data: Json) -> None:
+def _settled(change: _Change[Any], data: journal_lines.Json) -> None:
     _say(change, {place: status for place, status in data["edits"].items() if status == "applied"})
 
 
-def _decided(change: _Change[Any], data: Json) -> None:
-    _say(change, {place: status for place, status in data["edits"].items() if status in FINAL})
+def _decided(change: _Change[Any], data: journal_lines.Json) -> None:
+    _say(change, {place: status for place, status in data["edits"].items() if status in journal_lines.FINAL})
 
 
 def _say(change: _Change[Any], edits: dict[str, str]) -> None:
@@ -242,15 +232,15 @@ def _say(change: _Change[Any], edits: dict[str, str]) -> None:
         change.found[int(place)] = status
 
 
-def _told(change: _Change[Any], _data: Json) -> None:
+def _told(change: _Change[Any], _data: journal_lines.Json) -> None:
     change.told = True
 
 
-def _closed(change: _Change[Any], data: Json) -> None:
+def _closed(change: _Change[Any], data: journal_lines.Json) -> None:
     change.lasting.discard(int(data["place"][1]))
 
 
-_NOTES: dict[str, Callable[[_Change[Any], Json], None]] = {
+_NOTES: dict[str, Callable[[_Change[Any], journal_lines.Json], None]] = {
     "sending": _sending,
     "outcome": _outcome,
     "settled": _settled,

@@ -19,16 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.journal.entries import Note, Numbered, still_runs
+from console.model import journal_lines
 from console.model.foreign_json import json_of
-from console.model.journal_lines import (
-    Json,
-    OperationLine,
-    Origin,
-    Who,
-    segment_folder,
-    time_of,
-    time_text,
-)
 from console.model.numbers import json_text
 from console.operations.goals import Goal
 from console.operations.operation import Operation, Progress, State, Step
@@ -47,8 +39,8 @@ class Begun(Struct, frozen=True):
     """An operation begins."""
 
     context: str
-    who: Who
-    origin: Origin
+    who: journal_lines.Who
+    origin: journal_lines.Origin
     goal: Goal
     throttle: int | None = None
 
@@ -57,7 +49,7 @@ class Asked(Struct, frozen=True):
     """What an operator asks of an operation. cancel: to cancel it. throttle: bytes per second, 0 for no throttle, None
     to leave it as it is. give_up: to leave its throttles on brokers that do not answer."""
 
-    who: Who
+    who: journal_lines.Who
     cancel: bool = False
     throttle: int | None = None
     give_up: bool = False
@@ -69,19 +61,19 @@ class Over(Struct, frozen=True):
     state: State
 
 
-def begun_json(begun: Begun) -> Json:
+def begun_json(begun: Begun) -> journal_lines.Json:
     """Return it as the line of its beginning has it."""
     return _json(begun)
 
 
-def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> OperationLine:
+def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> journal_lines.OperationLine:
     """Return a line of an operation that has begun."""
     kinds = {Step: "step", Progress: "progress", Asked: "asked", Over: "ended"}
-    return OperationLine(number, kinds[type(what)], at, _json(what))
+    return journal_lines.OperationLine(number, kinds[type(what)], at, _json(what))
 
 
-def _json(value: object) -> Json:
-    found: Json = msgspec.to_builtins(value, enc_hook=None)
+def _json(value: object) -> journal_lines.Json:
+    found: journal_lines.Json = msgspec.to_builtins(value, enc_hook=None)
     return found
 
 
@@ -90,7 +82,7 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
     left out: then the operation shows what the others say."""
     found: dict[int, Operation] = {}
     for each in records:
-        if not isinstance(each, OperationLine):
+        if not isinstance(each, journal_lines.OperationLine):
             continue
         try:
             if each.kind == "operation":
@@ -106,7 +98,7 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
     return found
 
 
-def _with(operation: Operation, line: OperationLine) -> Operation:
+def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
     match line.kind:
         case "step":
             return replace(operation, steps=(*operation.steps, msgspec.convert(line.data, Step)))
@@ -132,7 +124,7 @@ def _with(operation: Operation, line: OperationLine) -> Operation:
 class Holder(NamedTuple):
     """The process that works on a cluster's operations, and until when its lease holds, UTC."""
 
-    by: Origin
+    by: journal_lines.Origin
     until: datetime
 
 
@@ -142,8 +134,8 @@ class Lease:
     It ends when it is not renewed in time, and with its process where that ran on this host. All calls raise OSError.
     """
 
-    def __init__(self, journal: Path, mine: Origin) -> None:
-        self._path = segment_folder(journal) / "operations.lease"
+    def __init__(self, journal: Path, mine: journal_lines.Origin) -> None:
+        self._path = journal_lines.segment_folder(journal) / "operations.lease"
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
@@ -185,7 +177,7 @@ class Lease:
         return descriptor
 
     def _write(self, descriptor: int, holder: Holder) -> None:
-        data = {"by": msgspec.to_builtins(holder.by), "until": time_text(holder.until)}
+        data = {"by": msgspec.to_builtins(holder.by), "until": journal_lines.time_text(holder.until)}
         content = json_text(data).encode("ascii")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, content, 0)
@@ -202,6 +194,6 @@ def _holder(data: bytes) -> Holder | None:
     """Return the holder, None where no process holds it, or the file is torn: its writer died."""
     try:
         found = json_of(data)
-        return Holder(msgspec.convert(found["by"], Origin), time_of(found["until"]))
+        return Holder(msgspec.convert(found["by"], journal_lines.Origin), journal_lines.time_of(found["until"]))
     except (ValueError, KeyError, TypeError, AttributeError):  # a BadLine is a ValueError
         return None

@@ -27,13 +27,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import console
+from console.lake import files, plans, schema
+from console.lake import streams as lake_streams
 from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
-from console.lake.files import Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
 from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.lake.inputs import Inputs, UnreadableInput, owned
 from console.lake.lake import Lake
-from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings, sources_of
 from console.lake.runs import (
     GOLD,
     Listener,
@@ -57,31 +57,7 @@ from console.lake.runs import (
     unjudged,
     versions,
 )
-from console.lake.schema import (
-    BRONZE,
-    CLUSTER_PART,
-    DRIFT,
-    HISTORY,
-    JOURNAL,
-    KRAFT_RECORD,
-    POLICY_VIOLATION,
-    REQUEST,
-    SNAPSHOT,
-    TABLES,
-)
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
-from console.lake.streams import (
-    UNCOUNTED,
-    Identity,
-    Skipped,
-    formats,
-    gone_of,
-    identity_of,
-    logged_in,
-    lost_of,
-    lost_rows,
-    topic_rows,
-)
 from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
 from console.lake.transforms.drift import A_PAIR
 from console.model.foreign_json import json_as, json_of
@@ -91,7 +67,7 @@ MANY = 20_000
 """Rows of a batch for which plans are worth to be compiled."""
 _AGAIN = 10.0
 """Seconds before a stream that failed is begun again."""
-_CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
+_CHANGE = [column.name for column in schema.JOURNAL.columns if column.name != "read_ts"]
 
 
 class Application:
@@ -101,7 +77,7 @@ class Application:
     def __init__(
         self,
         plan: Plan,
-        settings: Settings,
+        settings: plans.Settings,
         spark: SparkSession,
         report: Report,
         is_alone: Callable[[], bool] = lambda: True,
@@ -112,7 +88,7 @@ class Application:
         self._settings = settings
         self._report = report
         self._topics = {each.stream: each for each in plan.topics}
-        self._made_again: dict[str, Identity] = {}
+        self._made_again: dict[str, lake_streams.Identity] = {}
         self._told: Callable[[str], None] = lambda _: None
         self._again: int | None = None
         self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
@@ -122,8 +98,8 @@ class Application:
         if is_of_another(plan.lake):
             self._forget(GOLD)
         if is_undone(plan.lake):
-            self._forget(RequestLogs.name)
-        for each in formats():
+            self._forget(plans.RequestLogs.name)
+        for each in lake_streams.formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 
@@ -190,7 +166,7 @@ class Application:
     @property
     def _wanted(self) -> list[str]:
         """The streams that have a source."""
-        return [*sources_of(self._settings.inputs), *self._topics]
+        return [*plans.sources_of(self._settings.inputs), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
@@ -201,8 +177,8 @@ class Application:
             if name in self._made_again:
                 self._forget(name)
             is_of_former = self._is_of_former(name, self._known_topic(name))
-            begin = None if is_of_former else begin_of(self._lake, name, REQUEST.name)
-            rows = topic_rows(self._spark, self._topics[name], begin)
+            begin = None if is_of_former else begin_of(self._lake, name, schema.REQUEST.name)
+            rows = lake_streams.topic_rows(self._spark, self._topics[name], begin)
         else:
             now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
             settings = msgspec.json.encode(now).decode()
@@ -222,7 +198,7 @@ class Application:
     def _check_lock(self) -> None:
         """Raise LeaseLost: what paused for long must not write beside who took the lock meanwhile."""
         if not self._is_alone():
-            raise LeaseLost(
+            raise files.LeaseLost(
                 f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
                 "then is in the lake. Run it again when the other has ended."
             )
@@ -236,7 +212,7 @@ class Application:
         with self._alone:
             self.tables.spark = self._spark
             for_many_rows(self._spark)
-            counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
+            counts = {table.name: len(self._lake.table(table).files) for table in schema.TABLES.values()}
             if done is not None or max(counts.values()) > MANY_FILES:
                 maintain(self.tables, counts, self._plan.keep_days)
         self._lake.files.replace(path, str(time.time()).encode())
@@ -245,7 +221,7 @@ class Application:
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """Write a batch of a source into its bronze table."""
-        table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
+        table = schema.TABLES[plans.SOURCES[name].table] if name in plans.SOURCES else schema.REQUEST
         counts = _COUNTS[table]
         (at,) = offsets(self._lake, name, batch.number)
         (for_few_rows if self._is_small(name, at, batch.number) else for_many_rows)(self.tables.spark)
@@ -254,10 +230,10 @@ class Application:
             lost = self._lost(name, of, at, batch.number)
             self._keep_topic(name, of)
         if lost:
-            rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
+            rows = rows.unionByName(lake_streams.lost_rows(self.tables.spark, self._topics[name], lost))
         read, (rows, seen) = rows, observed(rows, counts)
-        if table is JOURNAL:
-            known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
+        if table is schema.JOURNAL:
+            known = self.tables.read(schema.JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
         end = {**at, **({"parts": []} if "parts" in at else {})}
@@ -271,7 +247,7 @@ class Application:
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
             version = next(written, self._lake.version(table) + 1)
             lost = []  # what was lost until then is in the lake
-        if name == RequestLogs.name and counted["first"] is not None:
+        if name == plans.RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], version - 1)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
@@ -283,7 +259,7 @@ class Application:
         for each in lost:
             place = f"{self._topics[name].cluster_id} {self._topics[name].topic}-{each.partition}"
             said = f"{place} from offset {each.at:,} on: {each.reason}"
-            if each.offsets == UNCOUNTED:
+            if each.offsets == lake_streams.UNCOUNTED:
                 self._report.notes.append(said)
             else:
                 self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
@@ -291,7 +267,7 @@ class Application:
 
     # -- which topic it is that offsets are of -------------------------------------------------------------------------
 
-    def _of_topic(self, name: str) -> Identity | None:
+    def _of_topic(self, name: str) -> lake_streams.Identity | None:
         """Return which topic a batch is of; None: of a source that is no topic.
 
         Raises:
@@ -301,12 +277,12 @@ class Application:
         topic = self._topics.get(name)
         if topic is None:
             return None
-        now, known = identity_of(self._spark, topic), self._known_topic(name)
+        now, known = lake_streams.identity_of(self._spark, topic), self._known_topic(name)
         if known is None:
             return now
         where = f"The topic {topic.topic}, with the request logs of {topic.cluster_id},"
         if known.is_on_another_cluster(now):
-            raise LakeError(
+            raise files.LakeError(
                 f"{where} was read from the cluster {known.cluster} until now, and at "
                 f"{topic.options['kafka.bootstrap.servers']} the cluster {now.cluster} answers. Nothing of it was "
                 "read. See that its context in sources.yaml has the right addresses; if the lines are shipped to that "
@@ -314,31 +290,31 @@ class Application:
             )
         if known.is_of_another(now) and self._made_again.get(name) != now:
             self._made_again[name] = now
-            raise LakeError(f"{where} was deleted and created again. It is read from its first record on.")
-        return Identity(now.cluster or known.cluster, now.topic or known.topic)
+            raise files.LakeError(f"{where} was deleted and created again. It is read from its first record on.")
+        return lake_streams.Identity(now.cluster or known.cluster, now.topic or known.topic)
 
-    def _known_topic(self, name: str) -> Identity | None:
+    def _known_topic(self, name: str) -> lake_streams.Identity | None:
         """Return which topic was read until now: by the file beside its checkpoint or, where that is lost, bronze's
         commits. None: it is not known.
         """
         kept = self._lake.own_file(f"checkpoints/{name}.topic")
         if kept is not None:
             with reading(self._lake.where, f"checkpoints/{name}.topic"):
-                return msgspec.convert(json_of(kept), Identity)
+                return msgspec.convert(json_of(kept), lake_streams.Identity)
         return self._noted(name)[1]
 
-    def _noted(self, name: str) -> tuple[Offset | None, Identity | None]:
+    def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
         """Return the end in bronze's commits of what was read of a topic, and which topic that was."""
-        notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
+        notes = (note for note in self._lake.notes(schema.REQUEST) if note.get("stream") == name and "end" in note)
         note = next(notes, {})
-        return note.get("end"), msgspec.convert(note["topic"], Identity) if "topic" in note else None
+        return note.get("end"), msgspec.convert(note["topic"], lake_streams.Identity) if "topic" in note else None
 
-    def _is_of_former(self, name: str, now: Identity | None) -> bool:
+    def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
         """Return whether the end in bronze's commits is that of a topic that was deleted, and created again."""
         noted = self._noted(name)[1]
         return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
 
-    def _keep_topic(self, name: str, of: Identity) -> None:
+    def _keep_topic(self, name: str, of: lake_streams.Identity) -> None:
         """Write which topic it is that the checkpoint is of, before anything of it is in the lake."""
         if self._lake.own_file(f"checkpoints/{name}.topic") != (text := json_text(of).encode()):
             self._lake.files.replace(self._topic_file(name), text)
@@ -347,7 +323,7 @@ class Application:
     def _topic_file(self, name: str) -> str:
         return self._lake.path(f"checkpoints/{name}.topic")
 
-    def _is_small(self, name: str, end: Offset, number: int) -> bool:
+    def _is_small(self, name: str, end: plans.Offset, number: int) -> bool:
         """Return whether a batch of a source has few rows by its offsets: how many it has is known once they are
         read.
         """
@@ -357,11 +333,13 @@ class Application:
             before, after = (each.get(self._topics[name].topic, {}) for each in (start, end))
             most = sum(upto - before.get(partition, 0) for partition, upto in after.items())
         else:
-            source = SOURCES[name](self._settings)
+            source = plans.SOURCES[name](self._settings)
             most = source.most_rows(start or source.initial(), end)
         return most is not None and most <= MANY
 
-    def _lost(self, name: str, of: Identity, end: Mapping[str, Any], number: int) -> list[Skipped]:
+    def _lost(
+        self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
+    ) -> list[lake_streams.Skipped]:
         """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
         checkpoint is new, the end in bronze's commits. Of a topic that was created again, what its former may have
         had beyond what was read, too.
@@ -372,8 +350,8 @@ class Application:
             return []
         since, upto = start.get(topic.topic, {}), end.get(topic.topic, {})
         if not number and self._is_of_former(name, of):
-            return [*gone_of(since), *lost_of(self._spark, topic, {}, upto)]
-        return lost_of(self._spark, topic, since, upto)
+            return [*lake_streams.gone_of(since), *lake_streams.lost_of(self._spark, topic, {}, upto)]
+        return lake_streams.lost_of(self._spark, topic, since, upto)
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
         """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
@@ -382,11 +360,11 @@ class Application:
         try:
             check_clocks(self.tables, first, last, zones)
         except UnreadableInput:
-            notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
+            notes = (note for note in self._lake.notes(schema.REQUEST) if note.get("stream") == plans.RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before and "end" in note), None)
-            end = RequestLogs.beginning if former is None else former["end"]
-            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
-            self._forget(RequestLogs.name)
+            end = plans.RequestLogs.beginning if former is None else former["end"]
+            self.tables.undo(schema.REQUEST, before, {"stream": plans.RequestLogs.name, "end": end, "is_undone": True})
+            self._forget(plans.RequestLogs.name)
             raise
 
     def _forget(self, stream: str) -> None:
@@ -401,8 +379,10 @@ class Application:
         if batch.number == self._again:
             # Some of it may be there: what was before it is not known any more.
             news = news._replace(whole=news.clusters)
-        is_whole = bool(news.whole) or not self.tables.exists(HISTORY)
-        many = len(news.entities) > MANY or (is_whole and sum(self._lake.table(each).rows for each in BRONZE) > MANY)
+        is_whole = bool(news.whole) or not self.tables.exists(schema.HISTORY)
+        many = len(news.entities) > MANY or (
+            is_whole and sum(self._lake.table(each).rows for each in schema.BRONZE) > MANY
+        )
         (for_many_rows if many else for_few_rows)(self.tables.spark)
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
@@ -419,14 +399,16 @@ class Application:
             return
         rules = rules_of(self._lake)
         batch = Batch(self._report.run_id, new.version)
-        there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+        there = {
+            each.parts[name] for each in self._lake.table(schema.HISTORY).files.values() for name in schema.CLUSTER_PART
+        }
         clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
         with self._between_batches():
             # Two clusters are not compared with each other, and of most entities one is like no other.
             if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
-                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[schema.DRIFT.name]))
         with self._between_batches():
-            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            noted = batch.noting(rules=rules.digests[schema.POLICY_VIOLATION.name], history=new.version)
             judge(self.tables, clusters, rules.policies, noted)
 
     @contextmanager
@@ -439,7 +421,9 @@ class Application:
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
         """Return whether there is anything to compare in clusters by themselves."""
-        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        brokers = (
+            self.tables.read(schema.HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        )
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
@@ -450,8 +434,8 @@ _TICK = 0.2
 _ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
 _LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
 _COUNTS = {
-    **{KRAFT_RECORD: _ROWS, SNAPSHOT: {**_ROWS, "bad": "0"}, JOURNAL: _ROWS},
-    REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
+    **{schema.KRAFT_RECORD: _ROWS, schema.SNAPSHOT: {**_ROWS, "bad": "0"}, schema.JOURNAL: _ROWS},
+    schema.REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
 }
 """What is counted of the rows of a bronze table, as SQL: all, unreadable ones, and when changes were asked for."""
 
@@ -471,7 +455,7 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 
 def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
     """Read once what is new, and make what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
-    report = Report(new_run_id(), "update", iso_now(), versions=versions())
+    report = Report(files.new_run_id(), "update", files.iso_now(), versions=versions())
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
         if not wanted:
@@ -501,7 +485,7 @@ def run(
     """Run until `stop` is set. told: gets a line for what fails, and for each batch that wrote something. now_and_then:
     called every some seconds, once what was done until then is kept. LakeBusy, LakeError.
     """
-    report = Report(new_run_id(), "run", iso_now(), versions=versions())
+    report = Report(files.new_run_id(), "run", files.iso_now(), versions=versions())
     with (
         settings_of(plan) as settings,
         plan.lake.alone(report.run_id, report.job) as lock,
@@ -520,12 +504,12 @@ def run(
 
 @contextmanager
 def _application(
-    plan: Plan, settings: Settings, report: Report, session: Session, lock: Lock
+    plan: Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
     """Yield the application in a session of Spark, with what keeps its report while it runs."""
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
-    with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
+    with recorded(plan.lake, report) as keep, session() as spark, in_words(), lake_streams.logged_in(spark, plan.login):
         set_properties(spark, plan.lake.files.java_properties(settings.store_file))
         yield Application(plan, settings, spark, report, lock.is_held), keep
 
@@ -533,14 +517,14 @@ def _application(
 # -- under `spark-submit`, on a cluster -------------------------------------------------------------------------------
 
 
-def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
+def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
     """Return the files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore looks for
     them. LakeError: obstore is not installed.
     """
     try:
         from console.lake.s3 import S3Files, S3Keys
     except ImportError:
-        raise LakeError(
+        raise files.LakeError(
             f"{where} needs obstore beside the driver, which is not installed: pip install obstore"
         ) from None
     bucket = urlsplit(where).netloc
@@ -565,7 +549,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")
     options.add_argument("lake", help="the lake: a path, or a URI as s3a://bucket/lake")
     options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
-    options.add_argument("--max-bad-ratio", type=option(decimal_number, 0, 1), default=MAX_BAD_RATIO)
+    options.add_argument("--max-bad-ratio", type=option(decimal_number, 0, 1), default=plans.MAX_BAD_RATIO)
     options.add_argument("--keep-days", type=option(natural_number, lowest=1))
     given = options.parse_args(argv)
     try:

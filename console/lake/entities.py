@@ -9,15 +9,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from console.model.codes import (
-    AclOperation,
-    AclResourceType,
-    AlterOp,
-    PatternType,
-    Permission,
-    ResourceType,
-    ScramMechanism,
-)
+from console.model import codes
 
 # Ids of clusters: which ids the lake accepts, and the name of a cluster's folder. Pure.
 #
@@ -92,13 +84,13 @@ FIRST_POLL = ":first_look"
 POLL_SOURCES = ("snapshot", "kraft_snapshot")
 """The sources that report what is there, and not what changed."""
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
-    {number: name.lower().replace("_", "-") for number, name in ResourceType.NAMES.items()}
+    {number: name.lower().replace("_", "-") for number, name in codes.ResourceType.NAMES.items()}
 )
 """The type of what a config belongs to (`topic`, `client-metrics` …), by Kafka's number (ConfigResource.Type)."""
-CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in AlterOp.NAMES.items()})
+CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in codes.AlterOp.NAMES.items()})
 """What is done to a config (`set`, `delete` …), by Kafka's number (AlterConfigOp.OpType)."""
 MECHANISMS: Mapping[int, str] = MappingProxyType(
-    {number: ScramMechanism(number).label for number in ScramMechanism.NAMES}
+    {number: codes.ScramMechanism(number).label for number in codes.ScramMechanism.NAMES}
 )
 """SCRAM mechanisms as Kafka's tools write them, by Kafka's number."""
 ACL_SET = "set"
@@ -165,8 +157,8 @@ def acl_of(fields: Mapping[str, Any]) -> tuple[str, str]:
     """Return key and attribute of an ACL, by the fields that Kafka's messages and records have of it. ValueError: a
     code is no number.
     """
-    upon = AclResourceType(fields["resourceType"]).name, PatternType(fields["patternType"]).name
-    what = Permission(fields["permissionType"]).name, AclOperation(fields["operation"]).name
+    upon = codes.AclResourceType(fields["resourceType"]).name, codes.PatternType(fields["patternType"]).name
+    what = codes.Permission(fields["permissionType"]).name, codes.AclOperation(fields["operation"]).name
     return acl_key(*upon, fields["resourceName"]), acl_attr(*what, fields["principal"], fields["host"])
 
 

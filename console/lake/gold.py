@@ -21,42 +21,17 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from console.lake import schema
+from console.lake import tables as lake_tables
 from console.lake.entities import CLUSTER, POLL_SOURCES
 from console.lake.policy_files import Policy, Wanted
-from console.lake.schema import (
-    BRONZE,
-    CHANGE_EVENT,
-    DRIFT,
-    ENTITY,
-    HISTORY,
-    JOURNAL,
-    KRAFT_RECORD,
-    POLICY_VIOLATION,
-    QUOTA_SUGGESTION,
-    QUOTA_USAGE,
-    REQUEST,
-    SNAPSHOT,
-    Table,
-)
-from console.lake.tables import Batch, Tables, TooMany, given, keyed, observed, of_clusters, taken
+from console.lake.transforms import quota_usage
 from console.lake.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.lake.transforms.coverage import LOG, Covered, Polls
 from console.lake.transforms.drift import A_PAIR, drift_between, drift_within
 from console.lake.transforms.history import NEVER, gaps, history
 from console.lake.transforms.kraft_changes import FIRST_OFFSETS, SINCE_BEFORE, Epochs
 from console.lake.transforms.policy_violation import policy_violation
-from console.lake.transforms.quota_usage import (
-    FIGURES,
-    HOUR,
-    LIMITING,
-    PART_MINUTES,
-    PART_SECONDS,
-    SCOPE,
-    WINDOW_SECONDS,
-    Limits,
-    suggestions,
-    used_minutes,
-)
 from console.lake.transforms.rows import differing, holding, parted, rows_of
 
 Entity = tuple[str, str, str]
@@ -71,29 +46,39 @@ BUCKETS = 16
 """That the entities of a whole cluster are made in."""
 IN_A_BUCKET = 200
 """Entities that are named, of a bucket at least."""
-_ENTITIES = pa.schema([(name, pa.string()) for name in ENTITY])
+_ENTITIES = pa.schema([(name, pa.string()) for name in schema.ENTITY])
 
 
 # -- what is new -----------------------------------------------------------------------------------------------------
 
 _KEYS = {
-    KRAFT_RECORD: ("'record' of", *ENTITY, "entity_id", f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole"),
-    SNAPSHOT: (
-        "CASE kind WHEN 'heartbeat' THEN 'poll' WHEN 'failed' THEN NULL ELSE 'state' END of",
-        *(*ENTITY, "unix_micros(observed_ts) at"),
+    schema.KRAFT_RECORD: (
+        "'record' of",
+        *schema.ENTITY,
+        "entity_id",
+        f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole",
     ),
-    JOURNAL: ("'journal' of", *ENTITY),
-    REQUEST: (
+    schema.SNAPSHOT: (
+        "CASE kind WHEN 'heartbeat' THEN 'poll' WHEN 'failed' THEN NULL ELSE 'state' END of",
+        *(*schema.ENTITY, "unix_micros(observed_ts) at"),
+    ),
+    schema.JOURNAL: ("'journal' of", *schema.ENTITY),
+    schema.REQUEST: (
         "CASE WHEN alter IS NOT NULL THEN 'alter' WHEN second IS NOT NULL THEN 'second' END of",
-        *("cluster_id", "alter.entity_type", "alter.entity_key", f"unix_seconds(second.second) DIV {HOUR} hour"),
+        *(
+            "cluster_id",
+            "alter.entity_type",
+            "alter.entity_key",
+            f"unix_seconds(second.second) DIV {quota_usage.HOUR} hour",
+        ),
     ),
 }
 """What is new of each bronze table, as SQL. at: when a poll was; hour: of requests, since 1970."""
 
 
-def new_keys(tables: Tables) -> DataFrame:
+def new_keys(tables: lake_tables.Tables) -> DataFrame:
     """Return the keys of rows that come to bronze, as a stream."""
-    parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in BRONZE)
+    parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in schema.BRONZE)
     return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
 
 
@@ -119,14 +104,14 @@ def news_of(keys: DataFrame) -> News:
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
-        rows = taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
-    except TooMany:
+        rows = lake_tables.taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
+    except lake_tables.TooMany:
         # Of polls the types are few, of requests the hours.
         of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
         none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
         coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
         whole = F.bool_or(F.col("whole") | F.col("of").isin("record", "state", "journal", "alter"))
-        rows = taken(coarse.agg(whole, *counted[1:]), MOST_CLUSTERS)
+        rows = lake_tables.taken(coarse.agg(whole, *counted[1:]), MOST_CLUSTERS)
     entities: set[Entity] = set()
     ids: set[tuple[str, str]] = set()
     polls: dict[tuple[str, str], tuple[int, int]] = {}
@@ -227,7 +212,7 @@ _USED: Mapping[str, tuple[str, ...]] = {
 """The columns that change_event needs of each source, beside `ENTITY`."""
 
 
-_OF = {"state": SNAPSHOT, "journal": JOURNAL, "alter": REQUEST}
+_OF = {"state": schema.SNAPSHOT, "journal": schema.JOURNAL, "alter": schema.REQUEST}
 
 
 class _Group(NamedTuple):
@@ -262,7 +247,7 @@ class _Group(NamedTuple):
             zip(read["entity_type"].to_pylist(), read["times"].to_pylist(), strict=True), (k for (k,) in brokers)
         )
 
-    def holding(self, what: str, table: Table) -> pa.Table:
+    def holding(self, what: str, table: schema.Table) -> pa.Table:
         """Return the valid rows of a table, of rows with `made`."""
         return holding(self.of(what), table)
 
@@ -270,7 +255,7 @@ class _Group(NamedTuple):
 class Renewal:
     """One batch's making of `change_event` and `history`. known: what the application knows of clusters."""
 
-    def __init__(self, tables: Tables, known: Known, batch: Batch) -> None:
+    def __init__(self, tables: lake_tables.Tables, known: Known, batch: lake_tables.Batch) -> None:
         self._tables = tables
         self._known = known
         self._batch = batch
@@ -290,28 +275,30 @@ class Renewal:
         before = {cluster: self._known.covers.get(cluster) for cluster in clusters}
         if touched.clusters:
             make = _made_events(self._known.epochs, touched)
-            made, seen = observed(self._made(CHANGE_EVENT, self._bronze(touched), make, touched), SEEN)
-            is_new = self._tables.append(made, CHANGE_EVENT, self._batch) is not None
+            made, seen = lake_tables.observed(
+                self._made(schema.CHANGE_EVENT, self._bronze(touched), make, touched), SEEN
+            )
+            is_new = self._tables.append(made, schema.CHANGE_EVENT, self._batch) is not None
             self._known.cover(touched, seen.get if is_new else None)
         touched = self._spread(touched, news.clusters, times, before)
         gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
         if touched.clusters or gaps_of:
             covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
             make = _made_history(covers, touched, self._known.last_poll)
-            made = self._made(HISTORY, self._events(touched), make, touched, gaps_of)
-            self._tables.append(made, HISTORY, self._batch)
+            made = self._made(schema.HISTORY, self._events(touched), make, touched, gaps_of)
+            self._tables.append(made, schema.HISTORY, self._batch)
         return touched.more((), ((each, CLUSTER, each) for each in gaps_of))
 
     def _made(
         self,
-        table: Table,
+        table: schema.Table,
         rows: DataFrame,
         make: Callable[[pa.Table], pa.Table],
         touched: Touched,
         gaps_of: frozenset[str] = frozenset(),
     ) -> DataFrame:
         """Return the rows of what is touched, made by groups, that differ from the existing ones."""
-        former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
+        former = self._tables.read(table).where(lake_tables.of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
@@ -339,32 +326,38 @@ class Renewal:
         """Return what bronze has of the clusters: by the columns `of` and those of `_USED`."""
         clusters = touched.clusters
         keys = sorted({each[2] for each in touched.entities})
-        records = self._tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
+        records = (
+            self._tables.read(schema.KRAFT_RECORD)
+            .where(lake_tables.of_clusters(clusters))
+            .where("entity_type IS NOT NULL")
+        )
         naming = records.where(F.col("record_type").isin(*NAMING))
         if touched.whole:
             names = naming.select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
         else:
             found = naming.where(F.col("entity_key").isin(keys)).select("cluster_id", "entity_id", "entity_key")
             ids = (
-                taken(found.distinct(), MOST_KEYS)
+                lake_tables.taken(found.distinct(), MOST_KEYS)
                 if any(each[1] in ("topic", "acl") for each in touched.entities)
                 else []
             )
             records = records.where(
                 F.col("entity_key").isin(keys) | F.col("entity_id").isin([id_ for _, id_, _ in ids])
             )
-            names = given(self._tables.spark, ids, _NAMES)
+            names = lake_tables.given(self._tables.spark, ids, _NAMES)
         read = {
-            "record": keyed(records, names),
-            "state": self._tables.read(SNAPSHOT).where("kind IN ('state', 'absent')"),
-            "journal": self._tables.read(JOURNAL),
-            "alter": self._tables.read(REQUEST)
-            .where(of_clusters(clusters))
+            "record": lake_tables.keyed(records, names),
+            "state": self._tables.read(schema.SNAPSHOT).where("kind IN ('state', 'absent')"),
+            "journal": self._tables.read(schema.JOURNAL),
+            "alter": self._tables.read(schema.REQUEST)
+            .where(lake_tables.of_clusters(clusters))
             .where("alter IS NOT NULL")
             .select("alter.*"),
         }
         parts = [
-            rows.where(F.col("cluster_id").isin(sorted(clusters))).select(*ENTITY, *_USED[of], F.lit(of).alias("of"))
+            rows.where(F.col("cluster_id").isin(sorted(clusters))).select(
+                *schema.ENTITY, *_USED[of], F.lit(of).alias("of")
+            )
             for of, rows in read.items()
             if of == "record" or not self._tables.is_empty(_OF[of])
         ]
@@ -374,7 +367,7 @@ class Renewal:
         """Return the times of the polls of clusters, a row for each list of entity types; and the brokers that any poll
         saw.
         """
-        rows = self._tables.read(SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
+        rows = self._tables.read(schema.SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
         times = beats.agg(F.collect_list(F.unix_micros("observed_ts")).alias("times"))
         brokers = rows.where("kind = 'state' AND entity_type = 'broker'").select("cluster_id", "entity_key").distinct()
@@ -384,10 +377,14 @@ class Renewal:
         """Return types and keys of what the new rows name by ids."""
         if not news.ids:
             return {}
-        naming = self._tables.read(KRAFT_RECORD).where(of_clusters({cluster for cluster, _ in news.ids}))
+        naming = self._tables.read(schema.KRAFT_RECORD).where(
+            lake_tables.of_clusters({cluster for cluster, _ in news.ids})
+        )
         naming = naming.where(F.col("record_type").isin(*NAMING))
         found = naming.where(F.col("entity_id").isin(sorted(id_ for _, id_ in news.ids)))
-        rows = taken(found.select("cluster_id", "entity_id", "entity_type", "entity_key").distinct(), MOST_KEYS)
+        rows = lake_tables.taken(
+            found.select("cluster_id", "entity_id", "entity_type", "entity_key").distinct(), MOST_KEYS
+        )
         return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
 
     # -- what polls and the log now reach ------------------------------------------------------------------------------
@@ -413,19 +410,26 @@ class Renewal:
             if before[cluster] != self._known.covers.get(cluster):
                 touched = touched.more((), [(cluster, CLUSTER, cluster)])
         if since:
-            events = self._tables.read(CHANGE_EVENT).where(of_clusters(cluster for cluster, _ in since))
-            bounds = F.broadcast(given(self._tables.spark, since, _SINCE))
-            later = events.join(bounds, "cluster_id").where("unix_micros(event_ts) > since").select(*ENTITY).distinct()
+            events = self._tables.read(schema.CHANGE_EVENT).where(
+                lake_tables.of_clusters(cluster for cluster, _ in since)
+            )
+            bounds = F.broadcast(lake_tables.given(self._tables.spark, since, _SINCE))
+            later = (
+                events.join(bounds, "cluster_id")
+                .where("unix_micros(event_ts) > since")
+                .select(*schema.ENTITY)
+                .distinct()
+            )
             try:
-                touched = touched.more((), taken(later, MOST_ENTITIES))
-            except TooMany:
+                touched = touched.more((), lake_tables.taken(later, MOST_ENTITIES))
+            except lake_tables.TooMany:
                 touched = touched.more(cluster for cluster, _ in since)
         return touched
 
     def _events(self, touched: Touched) -> DataFrame:
         """Return the changes of what is touched."""
-        rows = self._tables.read(CHANGE_EVENT).where(of_clusters(touched.clusters))
-        return rows.select(*CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
+        rows = self._tables.read(schema.CHANGE_EVENT).where(lake_tables.of_clusters(touched.clusters))
+        return rows.select(*schema.CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
 
 
 _NAMES = pa.schema([("cluster_id", pa.string()), ("entity_id", pa.string()), ("name", pa.string())])
@@ -441,7 +445,7 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
         group = _Group(rows)
         only = None if group.cluster_id in touched.whole else wanted
         events = change_event(group.bronze(), mine, {group.cluster_id: group.polls}, only)
-        return differing(CHANGE_EVENT, events, _only(group.holding("former", CHANGE_EVENT), only))
+        return differing(schema.CHANGE_EVENT, events, _only(group.holding("former", schema.CHANGE_EVENT), only))
 
     return make
 
@@ -455,15 +459,15 @@ def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until:
     def make(rows: pa.Table) -> pa.Table:
         group = _Group(rows)
         of, polls = group.cluster_id, group.polls
-        former = group.holding("former", HISTORY)
+        former = group.holding("former", schema.HISTORY)
         if rows["place"][0].as_py() < 0:
             unobserved = gaps(of, polls, covers.get(of), until) if polls.times else former.slice(0, 0)
-            return differing(HISTORY, unobserved, former)
+            return differing(schema.HISTORY, unobserved, former)
         only = None if of in touched.whole else wanted
-        events = _only(group.holding("event", CHANGE_EVENT), only)
+        events = _only(group.holding("event", schema.CHANGE_EVENT), only)
         covered = covers.get(of)
         values = history(events, {of: polls}, {} if covered is None else {of: covered})
-        return differing(HISTORY, values, _only(former, only))
+        return differing(schema.HISTORY, values, _only(former, only))
 
     return make
 
@@ -472,7 +476,7 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
     """Return the rows that are about these entities; None: all."""
     if wanted is None:
         return rows
-    return rows.filter(pa.array((each in wanted for each in rows_of(rows, *ENTITY)), pa.bool_()))
+    return rows.filter(pa.array((each in wanted for each in rows_of(rows, *schema.ENTITY)), pa.bool_()))
 
 
 # -- what holds for whole clusters -------------------------------------------------------------------------------------
@@ -486,7 +490,7 @@ class Known:
     clusters that `change_event` has rows of. Times are in microseconds.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: lake_tables.Tables) -> None:
         self._tables = tables
         self.epochs: dict[str, Epochs] = {}
         self.covers: dict[str, Covered] = {}
@@ -505,12 +509,16 @@ class Known:
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
         """Read what is not known of clusters. whole: of these the log has something of time before."""
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
-            records = self._tables.read(KRAFT_RECORD).where(of_clusters(wanted)).where("log_offset IS NOT NULL")
+            records = (
+                self._tables.read(schema.KRAFT_RECORD)
+                .where(lake_tables.of_clusters(wanted))
+                .where("log_offset IS NOT NULL")
+            )
             ends = F.when(F.col("in_snapshot"), F.col("log_offset")).alias("ends")
             counted = records.groupBy("cluster_id", ends).agg(F.unix_micros(F.max("record_ts")), F.min("log_offset"))
             snapshots: dict[str, dict[int, int]] = {each: {} for each in wanted}
             first: dict[str, int] = {}
-            for cluster, offset, at, lowest in taken(counted, MOST_CLUSTERS):
+            for cluster, offset, at, lowest in lake_tables.taken(counted, MOST_CLUSTERS):
                 if offset is None:
                     first[cluster] = lowest
                 else:
@@ -529,8 +537,8 @@ class Known:
             [cluster] = some
             rows = [(cluster, None, None, seen["first"], seen["last"], seen["told"])] if seen["rows"] else []
         elif some:
-            made = F.col("made") == self._tables.made(CHANGE_EVENT)
-            rows = _marks(self._tables.newest(CHANGE_EVENT, of_clusters(some) & made))
+            made = F.col("made") == self._tables.made(schema.CHANGE_EVENT)
+            rows = _marks(self._tables.newest(schema.CHANGE_EVENT, lake_tables.of_clusters(some) & made))
         else:
             rows = []
         for each, now in self._told(rows).items():
@@ -542,8 +550,10 @@ class Known:
             self.covers.pop(each, None)
             self.last_told.pop(each, None)
         self._covers_read |= set(clusters)
-        if clusters and self._tables.exists(CHANGE_EVENT):
-            self.covers |= self._told(_marks(self._tables.newest(CHANGE_EVENT, of_clusters(clusters))))
+        if clusters and self._tables.exists(schema.CHANGE_EVENT):
+            self.covers |= self._told(
+                _marks(self._tables.newest(schema.CHANGE_EVENT, lake_tables.of_clusters(clusters)))
+            )
 
     def _told(self, marks: Iterable[tuple[Any, ...]]) -> dict[str, Covered]:
         """Learn from rows of `_marks`. Returns the time that they say the log covers, by cluster."""
@@ -557,15 +567,15 @@ class Known:
 
     def poll_times(self, news: News) -> dict[str, list[PollTimes]]:
         """Return the polls of clusters that have news, as far as `reached` needs them."""
-        if self._tables.is_empty(SNAPSHOT):
+        if self._tables.is_empty(schema.SNAPSHOT):
             return {}
-        beats = self._tables.read(SNAPSHOT).where("kind = 'heartbeat'")
+        beats = self._tables.read(schema.SNAPSHOT).where("kind = 'heartbeat'")
         bounds = []
         for cluster in sorted(news.clusters):
             first = min((at for (of, _), (at, _) in news.polls.items() if of == cluster), default=None)
             covered = self.covers.get(cluster)
             bounds.append((cluster, first, None if covered is None else covered.reaches))
-        bounded = beats.join(F.broadcast(given(self._tables.spark, bounds, _BOUNDS)), "cluster_id", "left")
+        bounded = beats.join(F.broadcast(lake_tables.given(self._tables.spark, bounds, _BOUNDS)), "cluster_id", "left")
         at = F.unix_micros("observed_ts")
         counted = bounded.groupBy("cluster_id", "entity_type").agg(
             F.max(at),
@@ -574,7 +584,7 @@ class Known:
             F.count_if(at >= F.col("first")),
         )
         made: dict[str, list[PollTimes]] = {}
-        rows = taken(counted, MOST_CLUSTERS)
+        rows = lake_tables.taken(counted, MOST_CLUSTERS)
         for cluster, types, _, before, sure, after in rows:
             new = sum(count for (of, _), (_, count) in news.polls.items() if of == cluster)
             mine = news.polls.get((cluster, types), (0, 0))[1]
@@ -599,7 +609,7 @@ def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
     of_snapshot = F.col("source") == "kraft_snapshot"
     marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
     found = changes.groupBy("cluster_id", *marks).agg(*(F.expr(sql) for sql in _ENDS.values()))
-    return taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
+    return lake_tables.taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
@@ -629,7 +639,9 @@ def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covere
 _HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
 
 
-def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: Batch) -> None:
+def make_usage(
+    tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: lake_tables.Batch
+) -> None:
     """Make the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
     limits differ; and what all minutes of their clusters suggest.
     """
@@ -637,29 +649,40 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
     # A rate reaches back ten seconds: out of the hour after.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
     clusters = whole | {cluster for cluster, _ in wanted}
-    seconds = tables.read(REQUEST).where(of_clusters(clusters)).where("second IS NOT NULL").select("second.*")
+    seconds = (
+        tables.read(schema.REQUEST)
+        .where(lake_tables.of_clusters(clusters))
+        .where("second IS NOT NULL")
+        .select("second.*")
+    )
     at = F.unix_seconds("second")
-    of_parts = F.array_distinct(F.array(_part(at), _part(at + WINDOW_SECONDS - 1)))
+    of_parts = F.array_distinct(F.array(_part(at), _part(at + quota_usage.WINDOW_SECONDS - 1)))
     placed = seconds.withColumn("part", F.explode(of_parts))
-    by_part = placed.withColumn("hour", F.floor(F.col("part") * PART_SECONDS / HOUR))
+    by_part = placed.withColumn("hour", F.floor(F.col("part") * quota_usage.PART_SECONDS / quota_usage.HOUR))
     some = [(cluster, hour) for cluster, hour in wanted if cluster not in whole]
-    of_some = by_part.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
+    of_some = by_part.join(
+        F.broadcast(lake_tables.given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi"
+    )
     by_part = by_part.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some).drop("hour")
-    history = tables.newest(HISTORY, of_clusters(clusters))
+    history = tables.newest(schema.HISTORY, lake_tables.of_clusters(clusters))
     # A column more is one more in each row of seconds, too.
-    quotas = history.where("entity_type = 'quota'").select("cluster_id", *LIMITING, F.lit("quota").alias("of"))
+    quotas = history.where("entity_type = 'quota'").select(
+        "cluster_id", *quota_usage.LIMITING, F.lit("quota").alias("of")
+    )
     first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
     of_part = by_part.select("cluster_id", "part").distinct().join(limits, "cluster_id")
     rows = by_part.withColumn("of", F.lit("second")).unionByName(of_part, allowMissingColumns=True)
     # Groups are made by sorting: it takes no more of the processor to have each in order, what has no second first.
     ordered = rows.repartition("cluster_id", "part").sortWithinPartitions("cluster_id", "part", "second")
-    made = ordered.groupBy("cluster_id", "part").applyInArrow(_minutes, QUOTA_USAGE.ddl)
-    tables.append(made, QUOTA_USAGE, batch)
-    minutes = tables.newest(QUOTA_USAGE, of_clusters(clusters))
-    figures = minutes.groupBy(*SCOPE).agg(*(F.expr(sql).alias(name) for name, sql in FIGURES.items()))
-    judged = figures.mapInArrow(_suggested, QUOTA_SUGGESTION.ddl)
-    tables.append(judged, QUOTA_SUGGESTION, batch)
+    made = ordered.groupBy("cluster_id", "part").applyInArrow(_minutes, schema.QUOTA_USAGE.ddl)
+    tables.append(made, schema.QUOTA_USAGE, batch)
+    minutes = tables.newest(schema.QUOTA_USAGE, lake_tables.of_clusters(clusters))
+    figures = minutes.groupBy(*quota_usage.SCOPE).agg(
+        *(F.expr(sql).alias(name) for name, sql in quota_usage.FIGURES.items())
+    )
+    judged = figures.mapInArrow(_suggested, schema.QUOTA_SUGGESTION.ddl)
+    tables.append(judged, schema.QUOTA_SUGGESTION, batch)
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:
@@ -671,7 +694,7 @@ def _first_polls(history: DataFrame, name: str) -> DataFrame:
 
 
 def _part(seconds: Column) -> Column:
-    return F.floor(seconds / PART_SECONDS)
+    return F.floor(seconds / quota_usage.PART_SECONDS)
 
 
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -686,15 +709,17 @@ def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             break
     quotas, first, seconds = parted(pa.concat_tables(head), "quota", "first", "second")
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
-    first_minute = seconds["part"][0].as_py() * PART_MINUTES
-    wanted = range(first_minute, first_minute + PART_MINUTES)
-    limits = Limits(quotas, first_poll)
-    yield from used_minutes(seconds["cluster_id"][0].as_py(), chain((seconds,), rows), wanted, limits).to_batches()
+    first_minute = seconds["part"][0].as_py() * quota_usage.PART_MINUTES
+    wanted = range(first_minute, first_minute + quota_usage.PART_MINUTES)
+    limits = quota_usage.Limits(quotas, first_poll)
+    yield from quota_usage.used_minutes(
+        seconds["cluster_id"][0].as_py(), chain((seconds,), rows), wanted, limits
+    ).to_batches()
 
 
 def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield from suggestions(pa.Table.from_batches([batch])).to_batches()
+        yield from quota_usage.suggestions(pa.Table.from_batches([batch])).to_batches()
 
 
 # -- policies and drift ------------------------------------------------------------------------------------------------
@@ -703,29 +728,33 @@ COMPARED_IN = 64
 """Buckets of entities, those of one name in one of them."""
 
 
-def judge(tables: Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: Batch) -> None:
+def judge(
+    tables: lake_tables.Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: lake_tables.Batch
+) -> None:
     """Make the violations of policies in these clusters again: a policy may depend on all of a cluster."""
-    wanted = of_clusters(clusters)
-    history = tables.newest(HISTORY, wanted).where(F.col("entity_type") != CLUSTER).withColumn("of", F.lit("history"))
-    former = tables.read(POLICY_VIOLATION).where(wanted)
-    former = former.select(*POLICY_VIOLATION.names, "made", F.lit("former").alias("of"))
+    wanted = lake_tables.of_clusters(clusters)
+    history = (
+        tables.newest(schema.HISTORY, wanted).where(F.col("entity_type") != CLUSTER).withColumn("of", F.lit("history"))
+    )
+    former = tables.read(schema.POLICY_VIOLATION).where(wanted)
+    former = former.select(*schema.POLICY_VIOLATION.names, "made", F.lit("former").alias("of"))
     rows = history.unionByName(former, allowMissingColumns=True)
-    made = rows.groupBy("cluster_id").applyInArrow(_violations(policies), POLICY_VIOLATION.ddl)
-    tables.append(made, POLICY_VIOLATION, batch)
+    made = rows.groupBy("cluster_id").applyInArrow(_violations(policies), schema.POLICY_VIOLATION.ddl)
+    tables.append(made, schema.POLICY_VIOLATION, batch)
 
 
 def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
     def make(rows: pa.Table) -> pa.Table:
         history, former = parted(rows, "history", "former")
-        found = policy_violation(history.select(HISTORY.names), policies)
-        return differing(POLICY_VIOLATION, found, holding(former, POLICY_VIOLATION))
+        found = policy_violation(history.select(schema.HISTORY.names), policies)
+        return differing(schema.POLICY_VIOLATION, found, holding(former, schema.POLICY_VIOLATION))
 
     return make
 
 
-def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
+def compare(tables: lake_tables.Tables, baseline: Sequence[Wanted], batch: lake_tables.Batch) -> None:
     """Make all of `drift` again: what one cluster changes may be odd in another."""
-    history = tables.newest(HISTORY, F.lit(True))
+    history = tables.newest(schema.HISTORY, F.lit(True))
     # Of the cluster itself too: what was not observed says when a first poll was.
     first = _first_polls(history, "first_poll")
     current = (
@@ -734,16 +763,18 @@ def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
         .join(F.broadcast(first), "cluster_id", "left")
         .withColumn("of", F.lit("now"))
     )
-    everywhere = [cluster for (cluster,) in taken(current.select("cluster_id").distinct(), MOST_CLUSTERS)]
-    seen = tables.read(SNAPSHOT).where("kind = 'state' AND entity_type = 'broker'").withColumn("of", F.lit("seen"))
+    everywhere = [cluster for (cluster,) in lake_tables.taken(current.select("cluster_id").distinct(), MOST_CLUSTERS)]
+    seen = (
+        tables.read(schema.SNAPSHOT).where("kind = 'state' AND entity_type = 'broker'").withColumn("of", F.lit("seen"))
+    )
     mine = current if baseline else current.where("entity_type = 'broker'")
-    within = mine.unionByName(seen.select(*SNAPSHOT.names, "of"), allowMissingColumns=True)
-    made = within.groupBy("cluster_id").applyInArrow(_within(baseline), DRIFT.ddl)
+    within = mine.unionByName(seen.select(*schema.SNAPSHOT.names, "of"), allowMissingColumns=True)
+    made = within.groupBy("cluster_id").applyInArrow(_within(baseline), schema.DRIFT.ddl)
     if len(everywhere) > A_PAIR:
         place = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(COMPARED_IN)).alias("place")
         between = current.where("entity_type IN ('topic', 'quota', 'broker')").groupBy(place)
-        made = made.unionByName(between.applyInArrow(_between(everywhere), DRIFT.ddl))
-    tables.overwrite(made, DRIFT, batch)
+        made = made.unionByName(between.applyInArrow(_between(everywhere), schema.DRIFT.ddl))
+    tables.overwrite(made, schema.DRIFT, batch)
 
 
 def _within(baseline: Sequence[Wanted]) -> Callable[[pa.Table], pa.Table]:

@@ -17,40 +17,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
-from console.lake.entities import (
-    ACL_SET,
-    CONFIG_TYPES,
-    acl_attr,
-    acl_key,
-    config_key,
-    quota_key,
-    quota_value,
-    scram_value,
-)
+from console.lake import entities
 from console.lake.redact import Damaged, is_secret
 from console.lake.schema import JOURNAL, arrow_schema
+from console.model import journal_lines
 from console.model.entity_types import BY_NUMBER
-from console.model.journal_lines import (
-    APPLIED,
-    FINAL,
-    SUFFIX,
-    BadLine,
-    Decided,
-    IntentLine,
-    Json,
-    Line,
-    Mended,
-    OutcomeLine,
-    Sending,
-    Settled,
-    cluster_of,
-    final_status,
-    line_of,
-    raw_lines,
-    read_line,
-    segment_folder,
-    segment_number,
-)
 from console.model.numbers import EPOCH
 from console.safe_files import open_plain
 
@@ -108,7 +79,7 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
         case "upsert-scram" | "delete-scram":
             user, op = edit["user"], "set" if kind == "upsert-scram" else "delete"
             mechanism = str(user["mechanism"]).replace("_", "-")
-            old = scram_value(int(known[1])) if known is not None else None
+            old = entities.scram_value(int(known[1])) if known is not None else None
             return (Setting("scram", user["user"], mechanism, op, None, old, is_sensitive=op == "set"),)
         case "create-topic":
             return _created(edit["topic"])
@@ -125,17 +96,17 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
 def _quota(edit: Mapping[str, Any], was: Any) -> Setting:
     parts = edit["entity"]
     entity = dict(zip(parts[::2], parts[1::2], strict=True))
-    value = quota_value(float(edit["value"])) if "value" in edit else None
-    old = quota_value(float(was)) if was is not None else None
-    return Setting("quota", quota_key(entity), edit["key"], "delete" if value is None else "set", value, old)
+    value = entities.quota_value(float(edit["value"])) if "value" in edit else None
+    old = entities.quota_value(float(was)) if was is not None else None
+    return Setting("quota", entities.quota_key(entity), edit["key"], "delete" if value is None else "set", value, old)
 
 
 def _acl(acl: Any, op: str, was: Any) -> Setting:
     resource_type, name, pattern, principal, host, operation, permission = acl
-    upon = acl_key(str(resource_type), str(pattern), name)
-    attr = acl_attr(str(permission), str(operation), principal, host)
-    value = ACL_SET if op == "set" else None
-    return Setting("acl", upon, attr, op, value, ACL_SET if was is not None else None)
+    upon = entities.acl_key(str(resource_type), str(pattern), name)
+    attr = entities.acl_attr(str(permission), str(operation), principal, host)
+    value = entities.ACL_SET if op == "set" else None
+    return Setting("acl", upon, attr, op, value, entities.ACL_SET if was is not None else None)
 
 
 def _created(topic: Mapping[str, Any]) -> tuple[Setting, ...]:
@@ -158,7 +129,7 @@ _CONFIG_OPS = {"set-config": "set", "unset-config": "delete", "append-config": "
 
 def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     type_, name = edit["resource"]
-    entity_type = CONFIG_TYPES[type_] if isinstance(type_, int) else type_.lower().replace("_", "-")
+    entity_type = entities.CONFIG_TYPES[type_] if isinstance(type_, int) else type_.lower().replace("_", "-")
     if entity_type not in _OWN_SOURCES:
         raise ValueError(entity_type)
     key = edit["key"]
@@ -169,7 +140,7 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     own = was is not None and source in _OWN_SOURCES[entity_type] and not was["sensitive"] and not secret
     return Setting(
         entity_type,
-        config_key(entity_type, name),
+        entities.config_key(entity_type, name),
         key,
         op,
         value,
@@ -189,7 +160,7 @@ def principal_of(name: str) -> str | None:
     return name if ":" in name else f"User:{name}"
 
 
-Note = Sending | OutcomeLine | Settled | Decided
+Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled | journal_lines.Decided
 """Lines that report how a change ended."""
 
 
@@ -205,27 +176,27 @@ class Ending(NamedTuple):
     message: str | None = None
 
 
-def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
+def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
     """Return how each edit ended, in their order (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
     for note in notes:
-        if isinstance(note, Sending):
+        if isinstance(note, journal_lines.Sending):
             sent |= {place for request in intent.requests[note.request : note.request + 1] for place in request.edits}
-        elif isinstance(note, OutcomeLine):
+        elif isinstance(note, journal_lines.OutcomeLine):
             for place, ended in note.edits.items():
                 name, message, _ = ended.error or (None, None, None)
                 answered[place] = Ending(ended.status, note.at, name, message)
         else:
             # A read proves only that an edit was applied; an operator may also declare that it was not.
-            proves = FINAL if isinstance(note, Decided) else {APPLIED}
+            proves = journal_lines.FINAL if isinstance(note, journal_lines.Decided) else {journal_lines.APPLIED}
             found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
     for place in range(len(intent.edits)):
         answer, later = answered.get(place), found.get(place)
-        if answer is None or answer.status not in FINAL:
+        if answer is None or answer.status not in journal_lines.FINAL:
             answered_as, found_as = (None if each is None else each.status for each in (answer, later))
-            status = final_status(answered_as, found_as, place in sent) or "not sent"
+            status = journal_lines.final_status(answered_as, found_as, place in sent) or "not sent"
             at, said = None if later is None else later.at, answer or Ending(status)
             answer = said._replace(status=status, at=at)
         yield answer
@@ -266,7 +237,7 @@ def journals_at(paths: Iterable[Path]) -> list[Path]:
     also a link that leads nowhere."""
     found: list[Path] = []
     for each in paths:
-        found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each]
+        found += sorted(each.glob(f"*{journal_lines.SUFFIX}")) if each.is_dir() else [each]
     return [each for each in found if each.exists()]
 
 
@@ -282,7 +253,7 @@ def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
     at: when it was read, in microseconds since 1970. copy_of: what to name in its place. Raises OSError where it can't
     be read.
     """
-    reading = _Reading(cluster_of(path), copy_of if copy_of != str(path) else "")
+    reading = _Reading(journal_lines.cluster_of(path), copy_of if copy_of != str(path) else "")
     with suppress(FileNotFoundError):
         reading.read(segments_of(path))
     rows = [row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change)]
@@ -293,14 +264,21 @@ def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
 
 def segments_of(first: Path) -> list[Path]:
     """Return the files of a journal, in their order."""
-    others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
-    return [first, *sorted(path for path in others if segment_number(path.name) is not None and path.exists())]
+    others = (
+        journal_lines.segment_folder(first).glob(f"*{journal_lines.SUFFIX}")
+        if first.name.endswith(journal_lines.SUFFIX)
+        else ()
+    )
+    return [
+        first,
+        *sorted(path for path in others if journal_lines.segment_number(path.name) is not None and path.exists()),
+    ]
 
 
 class _Change(NamedTuple):
     """A change. settings: of each of its edits."""
 
-    intent: IntentLine
+    intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]
     notes: list[Note]
 
@@ -323,36 +301,41 @@ class _Reading:
             for path in segments:
                 with open_plain(path) as file:
                     bad_until = -1
-                    for line in raw_lines(file, 0, os.fstat(file.fileno()).st_size):
+                    for line in journal_lines.raw_lines(file, 0, os.fstat(file.fileno()).st_size):
                         if not line.is_ended and path == segments[-1] and not alone:
                             return
                         try:
                             if self._take(line.whole) and bad_until == line.at:
                                 self.bad[-1]["reason"] = "it was cut short, and ended by hand"
-                        except BadLine as error:
+                        except journal_lines.BadLine as error:
                             # Of one that is too long its beginning stands for it.
                             self._bad(path, line.at, line.data.removesuffix(b"\n"), str(error))
                             bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
         """Process a line; returns whether it reports that the line before was cut. Raises BadLine."""
-        found, settings = read_line(line, _decoded)
-        if isinstance(found, IntentLine):
+        found, settings = journal_lines.read_line(line, _decoded)
+        if isinstance(found, journal_lines.IntentLine):
             if found.change in self.changes:
-                raise BadLine(f"change {found.change} occurs twice; the first counts")
+                raise journal_lines.BadLine(f"change {found.change} occurs twice; the first counts")
             self.changes[found.change] = _Change(found, settings, [])
-        elif isinstance(found, Sending | OutcomeLine | Settled | Decided) and found.change in self.changes:
+        elif (
+            isinstance(
+                found, journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled | journal_lines.Decided
+            )
+            and found.change in self.changes
+        ):
             self.changes[found.change].notes.append(found)
-        return isinstance(found, Mended)
+        return isinstance(found, journal_lines.Mended)
 
     def _bad(self, path: Path, at: int, line: bytes, reason: str) -> None:
         of = {"cluster_id": self.cluster_id, "source": "journal", "file": self._copy_of or str(path)}
         self.bad.append({**of, **Damaged.of(at, line, reason)._asdict()})
 
 
-def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
-    line = line_of(data)
-    edits = line.edits if isinstance(line, IntentLine) else ()
+def _decoded(data: journal_lines.Json) -> tuple[journal_lines.Line, tuple[tuple[Setting, ...], ...]]:
+    line = journal_lines.line_of(data)
+    edits = line.edits if isinstance(line, journal_lines.IntentLine) else ()
     return line, tuple(settings_of(each.edit, each.was) for each in edits)
 
 

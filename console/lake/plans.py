@@ -20,11 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import pyarrow as pa
 
+from console.lake import landing
 from console.lake.files import Filesystem
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
 from console.lake.journals import journal_stats, journals_at, read_journal
 from console.lake.kraft import NoMetadataLogError, Split, Trouble, plan_log, read_splits
-from console.lake.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.lake.redact import Damaged
 from console.lake.requests.counted import COUNTED, Whose, damaged_row
 from console.lake.requests.lines import Form, clocks
@@ -454,11 +454,11 @@ class Polls(Source):
 
     @property
     def _folder(self) -> str:
-        return f"{self._settings.lake}/{POLLS}"
+        return f"{self._settings.lake}/{landing.POLLS}"
 
     def newest(self, start: Offset) -> Offset:
         """Return the offset behind the files that are there."""
-        names = [Path(path).name for path in delivered(borrowed(self._lent), self._folder)]
+        names = [Path(path).name for path in landing.delivered(borrowed(self._lent), self._folder)]
         new = [name for name in names if name not in start["files"]]
         return {"files": new} if new else start
 
@@ -478,14 +478,14 @@ class Polls(Source):
     def read(self, part: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
         """Yield the polls of a file."""
         name, lent = part
-        return read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
+        return landing.read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
 
     def committed(self, offset: Offset) -> None:
         """Delete the files."""
         files = borrowed(self._lent)
-        for path in delivered(files, self._folder):
+        for path in landing.delivered(files, self._folder):
             if Path(path).name in offset["files"]:
-                delete(files, path)
+                landing.delete(files, path)
 
 
 class Journals(Source):
@@ -497,12 +497,14 @@ class Journals(Source):
 
     @property
     def _folder(self) -> str:
-        return f"{self._settings.lake}/{JOURNAL}"
+        return f"{self._settings.lake}/{landing.JOURNAL}"
 
     def newest(self, start: Offset) -> Offset:
         """Return the present state of the journals."""
         named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
-        now = {str(path): journal_stats(path) for path in named} | journal_tags(borrowed(self._lent), self._folder)
+        now = {str(path): journal_stats(path) for path in named} | landing.journal_tags(
+            borrowed(self._lent), self._folder
+        )
         if all(start["seen"].get(path) == stats for path, stats in now.items()):
             return start
         return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
@@ -520,7 +522,7 @@ class Journals(Source):
     def read(self, part: tuple[str, int, bytes]) -> Iterator[pa.RecordBatch]:
         """Yield the changes in a journal, and its unreadable lines."""
         path, at, lent = part
-        with brought(borrowed(lent), path) as journal:
+        with landing.brought(borrowed(lent), path) as journal:
             rows = read_journal(journal, at, path)
         bad = rows["quarantined"]
         self._judge("lines", len(bad) - bad.null_count, rows.num_rows, path)
@@ -529,9 +531,9 @@ class Journals(Source):
     def committed(self, offset: Offset) -> None:
         """Delete what was delivered, and has not changed since."""
         files = borrowed(self._lent)
-        for path, stats in journal_tags(files, self._folder).items():
+        for path, stats in landing.journal_tags(files, self._folder).items():
             if offset["seen"].get(path) == stats:
-                delete(files, path)
+                landing.delete(files, path)
 
 
 SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}

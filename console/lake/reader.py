@@ -11,25 +11,11 @@ from datetime import datetime, timedelta, timezone
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.lake import delta_log
+from console.lake import delta_log, schema
 from console.lake.delta_log import DataFile, TableFiles, connected, duckdb
 from console.lake.entities import CLUSTER, FIRST_POLL, POLL_SOURCES, UNOBSERVED, acl_key
 from console.lake.files import Filesystem, LakeError
 from console.lake.lake import Lake
-from console.lake.schema import (
-    CHANGE_EVENT,
-    DRIFT,
-    HISTORY,
-    KRAFT_RECORD,
-    LOST,
-    POLICY_VIOLATION,
-    QUOTA_SUGGESTION,
-    QUOTA_USAGE,
-    REQUEST,
-    SNAPSHOT,
-    TABLES,
-    Table,
-)
 from console.model.foreign_json import json_of
 from console.model.numbers import EPOCH
 
@@ -156,7 +142,7 @@ class Part:
             has("entity_type", type_) and has("entity_key", key) for type_, key in self.entities
         )
 
-    def where(self, table: Table) -> Where:
+    def where(self, table: schema.Table) -> Where:
         """Return the conditions that rows are in the part."""
         where = Where()
         if self.since is not None or self.until is not None:
@@ -184,7 +170,7 @@ class Rows(NamedTuple):
     parameters: list[Any]
 
 
-def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
+def holding(table: schema.Table, part: Part, files: Sequence[str]) -> Rows:
     """Return the valid rows of these files: of those that are equal in `Table.newest` the ones made last, without those
     which report that nothing is left.
     """
@@ -197,7 +183,7 @@ def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
     return Rows(f"(SELECT * FROM ({latest}) WHERE {table.there} IS NOT NULL)", parameters)  # noqa: S608
 
 
-def time_column(table: Table) -> str:
+def time_column(table: schema.Table) -> str:
     """Return the name of a table's first column of times."""
     return next(column.name for column in table.columns if column.type == "timestamp")
 
@@ -259,7 +245,7 @@ class Tables:
         for name, known in tuple(former._pinned.items()):
             if known.version < 0:
                 continue
-            found = delta_log.newer(self.lake.files, self.lake.folder(TABLES[name]), known)
+            found = delta_log.newer(self.lake.files, self.lake.folder(schema.TABLES[name]), known)
             self._pinned[name] = found
             if found is known and name in former._runs:
                 self._runs[name] = former._runs[name]
@@ -276,11 +262,11 @@ class Tables:
         """Whether what was asked for is the newest there is. Raises LakeError."""
         with self._reading():
             return not self._is_damaged and all(
-                delta_log.is_newest(self.lake.files, self.lake.folder(TABLES[name]), known.version)
+                delta_log.is_newest(self.lake.files, self.lake.folder(schema.TABLES[name]), known.version)
                 for name, known in tuple(self._pinned.items())
             )
 
-    def files(self, table: Table) -> TableFiles:
+    def files(self, table: schema.Table) -> TableFiles:
         """Return the version of a table that is shown, and its files. It stays pinned until a file can't be read.
 
         Raises:
@@ -291,7 +277,7 @@ class Tables:
                 self._pinned[table.name] = self.lake.table(table)
             return self._pinned[table.name]
 
-    def run(self, table: Table) -> str | None:
+    def run(self, table: schema.Table) -> str | None:
         """Return the id of the run that made the version of the table; None: its commits do not say."""
         version = self.files(table).version
         with self._lock, self._reading():
@@ -300,7 +286,7 @@ class Tables:
                 self._runs[table.name] = next((str(note["run"]) for note in notes), None)
             return self._runs[table.name]
 
-    def clusters(self, *tables: Table) -> list[str]:
+    def clusters(self, *tables: schema.Table) -> list[str]:
         """Return the ids of the clusters that these tables have rows of, sorted."""
         found: set[str | None] = set()
         for table in tables:
@@ -310,7 +296,7 @@ class Tables:
                 found |= {cluster for (cluster,) in self.select("DISTINCT cluster_id", table)}
         return sorted(filter(None, found))
 
-    def days(self, table: Table, part: Part = WHOLE) -> list[datetime | None]:
+    def days(self, table: schema.Table, part: Part = WHOLE) -> list[datetime | None]:
         """Return the days of which a part may have rows, the latest first; None: the table is not partitioned by days.
 
         Returns:
@@ -321,20 +307,20 @@ class Tables:
             days = (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each)
             return [*sorted(days, reverse=True)] or [None] * bool(found)
 
-    def _of(self, table: Table, part: Part) -> list[tuple[str, DataFile]]:
+    def _of(self, table: schema.Table, part: Part) -> list[tuple[str, DataFile]]:
         with self._logged(table):
             return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
 
-    def _logged(self, table: Table) -> AbstractContextManager[None]:
+    def _logged(self, table: schema.Table) -> AbstractContextManager[None]:
         """Raise DamagedLake in the context for what Delta's log has of files: it may be anything."""
         return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
-    def built(self, table: Table, part: Part = WHOLE) -> datetime | None:
+    def built(self, table: schema.Table, part: Part = WHOLE) -> datetime | None:
         """Return when the newest files of a part were written, in UTC; None: there are none."""
         times = [file.written for _, file in self._of(table, part)]
         return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
-    def rows(self, table: Table, part: Part = WHOLE) -> Rows | None:
+    def rows(self, table: schema.Table, part: Part = WHOLE) -> Rows | None:
         """Return the valid rows of a part as a table of a query.
 
         Returns:
@@ -351,7 +337,13 @@ class Tables:
             return holding(table, part, self.lake.files.here(paths))
 
     def select(
-        self, columns: str, table: Table, part: Part = WHOLE, where: Where | None = None, rest: str = "", *more: Any
+        self,
+        columns: str,
+        table: schema.Table,
+        part: Part = WHOLE,
+        where: Where | None = None,
+        rest: str = "",
+        *more: Any,
     ) -> list[tuple[Any, ...]]:
         """Return columns of a part's valid rows.
 
@@ -553,7 +545,7 @@ class Freshness(NamedTuple):
     written. run: the one that wrote the table last; empty where that is not known.
     """
 
-    table: Table
+    table: schema.Table
     as_of: datetime | None
     built: datetime | None
     run: str | None
@@ -613,7 +605,7 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
         times = [poll.valid_from for poll in polls]
         where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
     order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
-    found = tables.select(_COLUMNS, HISTORY, _part(tables, wanted), where, order, limit)
+    found = tables.select(_COLUMNS, schema.HISTORY, _part(tables, wanted), where, order, limit)
     return sorted([*map(_change, found), *polls], key=lambda change: change.place)[:limit]
 
 
@@ -622,7 +614,7 @@ def _part(tables: Tables, wanted: Wanted) -> Part:
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
-    clusters = tables.clusters(HISTORY) if wanted.cluster_id is None else [wanted.cluster_id]
+    clusters = tables.clusters(schema.HISTORY) if wanted.cluster_id is None else [wanted.cluster_id]
     return replace(part, entities=(*wanted.entities, *((CLUSTER, each) for each in clusters)))
 
 
@@ -634,7 +626,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 
 def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
     """Return a row in place of all that the first poll of a cluster showed, where that is much."""
-    rows = tables.rows(HISTORY, Part.of(wanted.cluster_id))
+    rows = tables.rows(schema.HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
         return []
     where = _changes_where(wanted).add(f"{_WAS_THERE} AND valid_from = began", POLL_SOURCES)
@@ -668,7 +660,7 @@ def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime
     """Return cluster id -> the time of its first poll in UTC, of those clusters that were polled."""
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
-    found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, part, where, "GROUP BY cluster_id")
+    found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
     return {cluster: known_time(at) for cluster, at in found}
 
 
@@ -683,9 +675,9 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
     columns, order = "cluster_id, epoch_us(valid_from), epoch_us(valid_to)", "ORDER BY valid_from DESC, cluster_id"
-    of = tables.clusters(HISTORY) if cluster_id is None else [cluster_id]
+    of = tables.clusters(schema.HISTORY) if cluster_id is None else [cluster_id]
     part = replace(Part.of(cluster_id), entities=tuple((CLUSTER, each) for each in of))
-    found = tables.select(columns, HISTORY, part, where, order) if of else []
+    found = tables.select(columns, schema.HISTORY, part, where, order) if of else []
     return [Gap(known_time(begun), time(ended), of) for of, begun, ended in found]
 
 
@@ -706,10 +698,10 @@ class Gone(NamedTuple):
 
 def gone_lines(tables: Tables) -> list[Gone]:
     """Return what of request logs was lost before it was read, by cluster, file and place; at most MOST_ROWS."""
-    where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {LOST}: ")
+    where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
     rest = f"ORDER BY 1, 2, 3 LIMIT {MOST_ROWS}"
-    return [Gone(*row) for row in tables.select(columns, REQUEST, WHOLE, where, rest)]
+    return [Gone(*row) for row in tables.select(columns, schema.REQUEST, WHOLE, where, rest)]
 
 
 # -- drift and policy violations -------------------------------------------------------------------------------------
@@ -732,7 +724,7 @@ def drift(
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
  severity"""
     order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id LIMIT {MOST_ROWS + 1}"
-    found = tables.select(columns, DRIFT, Part.of(cluster_id), where, order)
+    found = tables.select(columns, schema.DRIFT, Part.of(cluster_id), where, order)
     return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
 
 
@@ -741,7 +733,7 @@ def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
-    found = tables.select(columns, POLICY_VIOLATION, Part.of(cluster_id), None, order)
+    found = tables.select(columns, schema.POLICY_VIOLATION, Part.of(cluster_id), None, order)
     return [Violation(*(*row[:7], known_time(row[7]), time(row[8]))) for row in found]
 
 
@@ -806,7 +798,9 @@ NULL reason LIMIT 0)"
 """Suggestions where there are none."""
 
 
-def _latest(tables: Tables, table: Table, clusters: Collection[str], where: Where | None = None) -> dict[str, datetime]:
+def _latest(
+    tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None
+) -> dict[str, datetime]:
     """Return cluster -> the latest time in a table's first column of times. where: of which rows. Of a table that is
     partitioned by days the newest ones are read, and more of them for clusters that are not in these.
     """
@@ -828,7 +822,7 @@ def settled(tables: Tables, window: Window) -> Window | None:
     """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
     minute of usage.
     """
-    newest = _latest(tables, QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
+    newest = _latest(tables, schema.QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:
         return None
     until = window.until or newest + _ONE_MINUTE
@@ -843,9 +837,9 @@ def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
         percent of a request handler's time, as the quota's key says.
     """
     whole = settled(tables, window)
-    if whole is None or (usage := tables.rows(QUOTA_USAGE, _of_window(whole))) is None:
+    if whole is None or (usage := tables.rows(schema.QUOTA_USAGE, _of_window(whole))) is None:
         return []
-    suggestions = tables.rows(QUOTA_SUGGESTION, Part.of(whole.cluster_id)) or Rows(_NONE, [])
+    suggestions = tables.rows(schema.QUOTA_SUGGESTION, Part.of(whole.cluster_id)) or Rows(_NONE, [])
     where = Where().between("minute", whole.since, whole.until).like("quota_key", whole.key)
     if whole.principal is not None:
         where.equal("scope_user", whole.principal.removeprefix("User:"))
@@ -870,7 +864,7 @@ def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
     where.add("scope_user IS NOT DISTINCT FROM ?", pair.scope_user)
     where.add("scope_client IS NOT DISTINCT FROM ?", pair.scope_client)
     columns = "epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms"
-    found = tables.select(columns, QUOTA_USAGE, _of_window(whole), where, "ORDER BY minute, broker_id")
+    found = tables.select(columns, schema.QUOTA_USAGE, _of_window(whole), where, "ORDER BY minute, broker_id")
     return [Minute(known_time(row[0]), *row[1:]) for row in found]
 
 
@@ -879,7 +873,7 @@ def throttled_minutes(tables: Tables, cluster_id: str, since: datetime) -> list[
     where = Where().between("minute", since, None).add("throttled_requests > 0")
     columns = "scope_user, scope_client, epoch_us(minute) AS stamp, sum(throttled_requests), max(utilisation)"
     part = replace(Part.of(cluster_id), since=since)
-    found = tables.select(columns, QUOTA_USAGE, part, where, "GROUP BY ALL ORDER BY stamp")
+    found = tables.select(columns, schema.QUOTA_USAGE, part, where, "GROUP BY ALL ORDER BY stamp")
     return [ThrottledMinute(user, client, known_time(at), int(count), use) for user, client, at, count, use in found]
 
 
@@ -889,7 +883,7 @@ def _of_window(window: Window) -> Part:
 
 # -- freshness -------------------------------------------------------------------------------------------------------
 
-SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
+SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATION)
 
 
 class FleetFreshness(NamedTuple):
@@ -906,7 +900,7 @@ class FleetFreshness(NamedTuple):
     unpolled: tuple[str, ...]
 
 
-def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
+def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
     """Return how fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
     clusters = tables.clusters(table)
     seen = _observed(tables, table, clusters)
@@ -917,7 +911,7 @@ def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
     return FleetFreshness(len(clusters), newest, oldest, of, tables.built(table), tables.run(table), open_gaps)
 
 
-def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
+def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] = SHOWN) -> list[Freshness]:
     """Return how fresh each table is for a cluster: its newest observation, when it was built, and by which run."""
     made = []
     for table in of:
@@ -925,19 +919,19 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
         as_of = _observed(tables, table, [cluster_id]).get(cluster_id)
         if as_of is None and "in_cluster_id" not in table.partitions:
             built = None  # what was written says nothing of this cluster
-        if as_of is not None and built is not None and table is not QUOTA_USAGE:
+        if as_of is not None and built is not None and table is not schema.QUOTA_USAGE:
             as_of = min(as_of, built)  # later observations are not in it
         made.append(Freshness(table, as_of, built, None if built is None else tables.run(table)))
     return made
 
 
-def _observed(tables: Tables, table: Table, clusters: Collection[str]) -> dict[str, datetime]:
+def _observed(tables: Tables, table: schema.Table, clusters: Collection[str]) -> dict[str, datetime]:
     """Return cluster -> the newest observation that a table may have of it: of usage its last minute, else a poll or a
     record of the log; of those that have neither the last change that another source reports.
     """
-    if table is QUOTA_USAGE:
-        return _latest(tables, QUOTA_USAGE, clusters)
-    found = _latest(tables, SNAPSHOT, clusters, Where().add("kind <> 'failed'"))
-    for cluster, at in _latest(tables, KRAFT_RECORD, clusters).items():
+    if table is schema.QUOTA_USAGE:
+        return _latest(tables, schema.QUOTA_USAGE, clusters)
+    found = _latest(tables, schema.SNAPSHOT, clusters, Where().add("kind <> 'failed'"))
+    for cluster, at in _latest(tables, schema.KRAFT_RECORD, clusters).items():
         found[cluster] = max(at, found.get(cluster, EPOCH))
-    return _latest(tables, CHANGE_EVENT, set(clusters) - found.keys()) | found
+    return _latest(tables, schema.CHANGE_EVENT, set(clusters) - found.keys()) | found

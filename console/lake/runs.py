@@ -16,20 +16,11 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from console.lake import delta_log
+from console.lake import delta_log, policy_files, schema
 from console.lake.files import LakeError, iso_now
 from console.lake.inputs import Inputs, Topic, UnreadableInput
 from console.lake.lake import Lake
 from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
-from console.lake.policy_files import (
-    BASELINE_FILE,
-    POLICIES_FILE,
-    Rules,
-    default_policies,
-    read_baseline,
-    read_policies,
-)
-from console.lake.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES, Table
 from console.lake.spark import interrupted
 from console.model.foreign_json import json_of
 from console.model.yaml_places import FileProblem
@@ -113,7 +104,7 @@ def has_checkpoint(lake: Lake, stream: str) -> bool:
 
 def is_behind(lake: Lake) -> bool:
     """Return whether gold does not follow from all of bronze, and from the operator's files, as this kac makes it."""
-    versions = [lake.version(table) for table in BRONZE]
+    versions = [lake.version(table) for table in schema.BRONZE]
     if max(versions) < 0:
         return False
     at = committed(lake, GOLD)
@@ -135,19 +126,19 @@ class Unjudged(NamedTuple):
 
 def unjudged(lake: Lake) -> Unjudged | None:
     """Return what violations and drift do not follow from yet; None: nothing."""
-    version, note = lake.version(HISTORY), next(lake.notes(POLICY_VIOLATION), {})
+    version, note = lake.version(schema.HISTORY), next(lake.notes(schema.POLICY_VIOLATION), {})
     judged, differ = int(note.get("history", -1)), rules_differ(lake)
     if version <= judged and not differ:
         return None
-    parts = delta_log.parts_since(lake.files, lake.folder(HISTORY), judged) if judged >= 0 else None
-    name = next(iter(HISTORY.partitions))
+    parts = delta_log.parts_since(lake.files, lake.folder(schema.HISTORY), judged) if judged >= 0 else None
+    name = next(iter(schema.HISTORY.partitions))
     clusters = None if parts is None else frozenset(filter(None, (each.get(name) for each in parts)))
-    return Unjudged(version, None if POLICY_VIOLATION.name in differ else clusters, tuple(differ))
+    return Unjudged(version, None if schema.POLICY_VIOLATION.name in differ else clusters, tuple(differ))
 
 
 def is_of_another(lake: Lake) -> bool:
     """Return whether another version of kac made `history`."""
-    note = next(lake.notes(HISTORY), None)
+    note = next(lake.notes(schema.HISTORY), None)
     return note is not None and note.get("kac") != kac_version()
 
 
@@ -155,24 +146,24 @@ def is_undone(lake: Lake) -> bool:
     """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
     there.
     """
-    notes = (note for note in lake.notes(REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
+    notes = (note for note in lake.notes(schema.REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
     return bool(next(notes, {}).get("is_undone"))
 
 
 def rules_differ(lake: Lake) -> list[str]:
     """Return the tables whose file of the operator has changed since they were made."""
     now = digests(lake)
-    found = {table.name: next(lake.notes(table), {}).get("rules") for table in (DRIFT, POLICY_VIOLATION)}
+    found = {table.name: next(lake.notes(table), {}).get("rules") for table in (schema.DRIFT, schema.POLICY_VIOLATION)}
     return [name for name, digest in found.items() if digest is not None and digest != now[name]]
 
 
 def digests(lake: Lake) -> dict[str, str]:
     """Return the digests of the operator's files, by the table that is made with each."""
-    files = {DRIFT.name: BASELINE_FILE, POLICY_VIOLATION.name: POLICIES_FILE}
+    files = {schema.DRIFT.name: policy_files.BASELINE_FILE, schema.POLICY_VIOLATION.name: policy_files.POLICIES_FILE}
     return {table: hashlib.sha256(lake.own_file(name) or b"").hexdigest() for table, name in files.items()}
 
 
-def rules_of(lake: Lake) -> Rules:
+def rules_of(lake: Lake) -> policy_files.Rules:
     """Return the rules of the operator's files. UnreadableInput: they are not what they should be."""
 
     def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
@@ -182,9 +173,11 @@ def rules_of(lake: Lake) -> Rules:
         except FileProblem as wrong:
             raise UnreadableInput(str(wrong)) from wrong
 
-    policies = read(POLICIES_FILE, read_policies, None)
-    return Rules(
-        default_policies() if policies is None else policies, read(BASELINE_FILE, read_baseline, ()), digests(lake)
+    policies = read(policy_files.POLICIES_FILE, policy_files.read_policies, None)
+    return policy_files.Rules(
+        policy_files.default_policies() if policies is None else policies,
+        read(policy_files.BASELINE_FILE, policy_files.read_baseline, ()),
+        digests(lake),
     )
 
 
@@ -232,7 +225,7 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
     """
     if batches(lake, stream)[1] is not None:
         return None
-    notes = lake.notes(TABLES[table])
+    notes = lake.notes(schema.TABLES[table])
     found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)
     return found
 
@@ -240,7 +233,7 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
 @contextmanager
 def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
     """Keep what a run does in the lake, also where it fails. Yields what keeps it while it goes on."""
-    counted = {table: lake.version(table) for table in TABLES.values()}
+    counted = {table: lake.version(table) for table in schema.TABLES.values()}
     lake.put_run(report.run_id, asdict(report))
 
     def keep() -> None:
@@ -271,7 +264,7 @@ def ended(report: Report) -> Report:
     return report
 
 
-def _count(lake: Lake, report: Report, counted: dict[Table, int]) -> None:
+def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None:
     """Add what Delta's commits say that the run wrote. counted: up to which version that was done, of each table."""
     for table, before in counted.items():
         counted[table] = max(before, lake.version(table))

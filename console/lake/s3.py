@@ -29,18 +29,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
-from console.lake.files import (
-    LARGEST_HOLDER,
-    Entry,
-    Filesystem,
-    Holder,
-    LakeBusy,
-    Lock,
-    StoreError,
-    holder_of,
-    is_dead,
-    iso_now,
-)
+from console.lake import files
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
@@ -109,9 +98,9 @@ class _Lease(NamedTuple):
     written: datetime
 
     @property
-    def holder(self) -> Holder | None:
+    def holder(self) -> files.Holder | None:
         """Who it names."""
-        return holder_of(self.text)
+        return files.holder_of(self.text)
 
 
 def _profile_of(file: str) -> str:
@@ -136,7 +125,7 @@ def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
     return msgspec.json.encode({name: value for name, value in named.items() if value})
 
 
-class S3Files(Filesystem):
+class S3Files(files.Filesystem):
     """Objects of a bucket by URI, `s3://` or `s3a://`.
 
     endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore looks for
@@ -179,15 +168,17 @@ class S3Files(Filesystem):
         """See Filesystem."""
         self._put(path, data)
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[files.Entry]:
         """See Filesystem."""
         with self._explained("GET", folder):
             found = obstore.list_with_delimiter(self._store, _key(folder))
         folders = found["common_prefixes"]
         # Hadoop marks a folder by an object of its name.
         objects = [each for each in found["objects"] if each["path"] not in (*folders, _key(folder))]
-        listed = [Entry(each.rpartition("/")[2], True, 0) for each in folders]
-        listed += [Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "") for each in objects]
+        listed = [files.Entry(each.rpartition("/")[2], True, 0) for each in folders]
+        listed += [
+            files.Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "") for each in objects
+        ]
         return sorted(listed)
 
     def remove(self, path: str) -> None:
@@ -246,14 +237,14 @@ class S3Files(Filesystem):
             def write() -> None:
                 keys = None if self._keys is None else self._keys()
                 loan = _Loan(self._bucket, self._url, self._region, keys, str(self._cache.parent))
-                Filesystem().replace(file, msgspec.json.encode(loan))
+                files.Filesystem().replace(file, msgspec.json.encode(loan))
                 if keys is not None and keys.ends is not None:
-                    Filesystem().replace(f"{folder}/keys.json", _answer_of(keys, keys.ends))
-                    Filesystem().replace(f"{folder}/{_PROFILES}", _profile_of(f"{folder}/keys.json").encode())
+                    files.Filesystem().replace(f"{folder}/keys.json", _answer_of(keys, keys.ends))
+                    files.Filesystem().replace(f"{folder}/{_PROFILES}", _profile_of(f"{folder}/keys.json").encode())
 
             def renew() -> None:
                 while not ended.wait(_LENT_SECONDS):
-                    with suppress(StoreError):  # the next time; who needs them before says that they have expired
+                    with suppress(files.StoreError):  # the next time; who needs them before says that they have expired
                         write()
 
             write()
@@ -274,7 +265,7 @@ class S3Files(Filesystem):
         return S3Files(loan.bucket, loan.endpoint, loan.region, ask, Path(loan.cache))
 
     @contextmanager
-    def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
+    def lock(self, path: str, holder: files.Holder) -> Iterator[files.Lock]:
         """See Filesystem: a lease, an object that is written on condition of what was there before, so that of two that
         want it one is refused. StoreError.
 
@@ -285,42 +276,42 @@ class S3Files(Filesystem):
         renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
         renewal.start()
         try:
-            yield Lock(former, lambda: self._held(path, holder) is not None)
+            yield files.Lock(former, lambda: self._held(path, holder) is not None)
         finally:
             ended.set()
             renewal.join()
-            with suppress(StoreError):  # then it ends by itself
+            with suppress(files.StoreError):  # then it ends by itself
                 if (lease := self._held(path, holder)) is not None:
                     self._put_if(path, b"", lease.tag)
 
-    def _take(self, path: str, holder: Holder) -> Holder | None:
+    def _take(self, path: str, holder: files.Holder) -> files.Holder | None:
         """Take the lease; returns the holder of the dead one that it replaces. LakeBusy, StoreError."""
         there = self._find(path)
         former = there and there.holder
-        if there is not None and there.text and not (former is not None and is_dead(former)):
+        if there is not None and there.text and not (former is not None and files.is_dead(former)):
             age = self._clock(path) - there.written
             if age.total_seconds() < self.dead_after:
-                raise LakeBusy(path, former)
+                raise files.LakeBusy(path, former)
         # If it is ours then, the answer was lost.
         if not self._put_if(path, holder.text, there and there.tag) and self._held(path, holder) is None:
             other = self._find(path)
-            raise LakeBusy(path, other and other.holder)
+            raise files.LakeBusy(path, other and other.holder)
         if there is None and self._put_if(path, holder.text, None):
-            raise StoreError(
+            raise files.StoreError(
                 f"The store of {path} ignores If-None-Match: two runs could overwrite each other's commits. Take one "
                 "that honours conditional writes; nothing was written."
             )
         return former
 
-    def _renew(self, path: str, holder: Holder, ended: threading.Event) -> None:
+    def _renew(self, path: str, holder: files.Holder, ended: threading.Event) -> None:
         """Write the lease again now and then, until it is lost or ended."""
         while not ended.wait(self.renewed_every):
-            with suppress(StoreError):  # the next time, or never: then the commit finds it lost
+            with suppress(files.StoreError):  # the next time, or never: then the commit finds it lost
                 if (lease := self._held(path, holder)) is None:
                     return
-                self._put_if(path, replace(holder, renewed=iso_now()).text, lease.tag)
+                self._put_if(path, replace(holder, renewed=files.iso_now()).text, lease.tag)
 
-    def _held(self, path: str, holder: Holder) -> _Lease | None:
+    def _held(self, path: str, holder: files.Holder) -> _Lease | None:
         """Return the lease, if it is that run's."""
         there = self._find(path)
         mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
@@ -330,7 +321,7 @@ class S3Files(Filesystem):
         with suppress(FileNotFoundError), self._explained("GET", path):
             found = obstore.get(self._store, _key(path))
             # What is too large to name one is not read: it is there, and it is not ours.
-            text = bytes(found.bytes()) if found.meta["size"] <= LARGEST_HOLDER else b"?"
+            text = bytes(found.bytes()) if found.meta["size"] <= files.LARGEST_HOLDER else b"?"
             return _Lease(text, found.meta["e_tag"] or "", found.meta["last_modified"])
         return None
 
@@ -397,11 +388,11 @@ class S3Files(Filesystem):
                 why = _REMEDIES.get(code, f"{answered}. Look into the store's own log.").format(source=source)
             else:
                 why = _found(r'(\w[^"\n]{1,200})"?,[\s)},]*\Z', said) or type(wrong).__name__  # the innermost error
-                raise StoreError(
+                raise files.StoreError(
                     f"The lake's store at {self._endpoint} can't be reached: {why}. Check the network and "
                     "AWS_ENDPOINT_URL."
                 ) from None
-            raise StoreError(f"{self._endpoint} refused {method} of {path}: {why}") from None
+            raise files.StoreError(f"{self._endpoint} refused {method} of {path}: {why}") from None
 
 
 def _found(pattern: str, text: str) -> str:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from console.lake import schema as lake_schema
 from console.lake.lake import Lake
-from console.lake.schema import BRONZE, CHANGE_EVENT, CLUSTER_PART, KRAFT_RECORD, REQUEST, TABLES, Table
 from console.lake.transforms.kraft_changes import FIRST_OFFSETS
 from console.lake.transforms.rows import arrow_of
 from console.model.numbers import json_text
@@ -75,10 +75,10 @@ def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
 
 def of_clusters(clusters: Iterable[str]) -> Column:
     """Return the condition that a row is of these clusters, for tables whose files are partitioned by cluster."""
-    return F.col(*CLUSTER_PART).isin(sorted(clusters))
+    return F.col(*lake_schema.CLUSTER_PART).isin(sorted(clusters))
 
 
-def _made_last(rows: DataFrame, table: Table) -> DataFrame:
+def _made_last(rows: DataFrame, table: lake_schema.Table) -> DataFrame:
     """Return, of rows that replace each other, those with the highest `made`."""
     latest = F.expr(f"max(made) OVER (PARTITION BY {', '.join(table.newest)})")
     return rows.withColumn("latest", latest).where("made = latest").drop("latest")
@@ -99,17 +99,17 @@ class Tables:
         self._made: dict[str, int] = {}
         self._there: set[str] = set()
 
-    def path(self, table: Table) -> str:
+    def path(self, table: lake_schema.Table) -> str:
         """Return the path of a table."""
         return f"{self.root}/data/{table.name}"
 
-    def exists(self, table: Table) -> bool:
+    def exists(self, table: lake_schema.Table) -> bool:
         """Return whether anything was ever written to a table."""
         if table.name not in self._there and self._lake.version(table) >= 0:
             self._there.add(table.name)
         return table.name in self._there
 
-    def is_empty(self, table: Table) -> bool:
+    def is_empty(self, table: lake_schema.Table) -> bool:
         """Return whether a table has no rows: to plan a query of none takes as long as of some."""
         if table.name not in self._with_rows and self._lake.table(table).files:
             self._with_rows.add(table.name)
@@ -117,23 +117,23 @@ class Tables:
 
     def create_bronze(self) -> None:
         """Create what a stream of all bronze tables reads."""
-        for table in BRONZE:
+        for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
                 self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.named(table)} ({table.stored}) USING delta{parts}")
                 self._there.add(table.name)
 
-    def named(self, table: Table) -> str:
+    def named(self, table: lake_schema.Table) -> str:
         """Return the table's name in SQL."""
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
-    def read(self, table: Table) -> DataFrame:
+    def read(self, table: lake_schema.Table) -> DataFrame:
         """Return a table's rows, with partitions and `made`; none where it does not exist."""
         if not self.exists(table):
             return empty(self.spark, table.stored)
         return self.spark.read.format("delta").load(self.path(table))
 
-    def newest(self, table: Table, where: Column) -> DataFrame:
+    def newest(self, table: lake_schema.Table, where: Column) -> DataFrame:
         """Return a table's valid rows: of rows that are equal in `Table.newest` those made last, without those that
         report a deletion.
 
@@ -148,13 +148,13 @@ class Tables:
             rows = _made_last(rows, table).where(f"{table.there} IS NOT NULL")
         return rows.select(*table.names)
 
-    def stream(self, table: Table) -> DataFrame:
+    def stream(self, table: lake_schema.Table) -> DataFrame:
         """Return what is appended to a table, as a stream. What maintenance rewrites is left out."""
         reader: DataStreamReader = self.spark.readStream.format("delta")
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
-    def append(self, rows: DataFrame, table: Table, batch: Batch) -> int | None:
+    def append(self, rows: DataFrame, table: lake_schema.Table, batch: Batch) -> int | None:
         """Append rows, once for each batch however often it is called. Returns the version of the table that has them;
         None: they were there, and nothing is observed of rows that are not written again: it would be waited for
         without end."""
@@ -168,20 +168,20 @@ class Tables:
         after = self._lake.version(table)
         return after if after > before else None
 
-    def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
+    def overwrite(self, rows: DataFrame, table: lake_schema.Table, batch: Batch) -> None:
         """Replace all rows of a table."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
 
-    def rewrite(self, rows: DataFrame, table: Table) -> None:
+    def rewrite(self, rows: DataFrame, table: lake_schema.Table) -> None:
         """Replace all rows of a table by rows that keep their `made`: the valid ones, in other files."""
         writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
         writer.partitionBy(*table.partitions).save(self.path(table))
 
-    def delete(self, table: Table, where: str) -> None:
+    def delete(self, table: lake_schema.Table, where: str) -> None:
         """Delete the rows for which a condition holds."""
         self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
 
-    def undo(self, table: Table, version: int, note: Mapping[str, Any]) -> None:
+    def undo(self, table: lake_schema.Table, version: int, note: Mapping[str, Any]) -> None:
         """Restore a table's state of a version; the commit says so, and the note."""
         conf = self.spark.conf
         conf.set(_NOTE, json_text({**self._note, **note}))
@@ -190,16 +190,16 @@ class Tables:
         finally:
             conf.unset(_NOTE)
 
-    def _save(self, writer: Any, table: Table, batch: Batch) -> None:
+    def _save(self, writer: Any, table: lake_schema.Table, batch: Batch) -> None:
         writer = writer.option("txnAppId", f"{batch.query}/{table.name}").option("txnVersion", batch.number)
         writer.option("userMetadata", json_text({**self._note, **batch.note})).save(self.path(table))
         self._there.add(table.name)
 
-    def made(self, table: Table) -> int:
+    def made(self, table: lake_schema.Table) -> int:
         """Return the `made` of the rows that were appended last."""
         return self._next_made(table) - 1
 
-    def _next_made(self, table: Table) -> int:
+    def _next_made(self, table: lake_schema.Table) -> int:
         """Return the `made` with which new rows replace every existing one."""
         if table.name not in self._made:
             ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
@@ -243,13 +243,13 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
     spark = tables.spark
     if keep_days is not None:
         _forget(tables, datetime.now(timezone.utc) - timedelta(days=keep_days))
-    for table in TABLES.values():
+    for table in lake_schema.TABLES.values():
         if not tables.exists(table):
             continue
         if files.get(table.name, 0) > MANY_FILES:
             if table.newest:
                 tables.rewrite(_made_last(tables.read(table), table).repartition(*table.partitions), table)
-            elif table in BRONZE:
+            elif table in lake_schema.BRONZE:
                 by = " ZORDER BY (cluster_id)" if "in_cluster_id" not in table.partitions else ""
                 spark.sql(f"OPTIMIZE {tables.named(table)}{by}")
         spark.sql(f"VACUUM {tables.named(table)} RETAIN {KEPT_HOURS} HOURS")
@@ -258,18 +258,25 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
 def _forget(tables: Tables, before: datetime) -> None:
     """Delete what no history is made of, of the days before that time."""
     day = f"in_day < '{before:%Y-%m-%d}'"
-    tables.delete(REQUEST, f"{day} AND alter IS NULL")
+    tables.delete(lake_schema.REQUEST, f"{day} AND alter IS NULL")
     plain = f"entity_type IS NULL AND NOT in_snapshot AND log_offset >= {FIRST_OFFSETS}"
-    tables.delete(KRAFT_RECORD, f"{day} AND {plain}")
-    if not tables.exists(CHANGE_EVENT):
+    tables.delete(lake_schema.KRAFT_RECORD, f"{day} AND {plain}")
+    if not tables.exists(lake_schema.CHANGE_EVENT):
         return
     told = (
-        tables.newest(CHANGE_EVENT, F.col("source") == "kraft_snapshot").select("cluster_id", "log_offset").distinct()
+        tables.newest(lake_schema.CHANGE_EVENT, F.col("source") == "kraft_snapshot")
+        .select("cluster_id", "log_offset")
+        .distinct()
     )
-    old = tables.read(KRAFT_RECORD).where(f"{day} AND in_snapshot").select("cluster_id", "log_offset").distinct()
+    old = (
+        tables.read(lake_schema.KRAFT_RECORD)
+        .where(f"{day} AND in_snapshot")
+        .select("cluster_id", "log_offset")
+        .distinct()
+    )
     without = taken(old.join(told, ["cluster_id", "log_offset"], "left_anti"), MOST_SNAPSHOTS)
     for cluster in {cluster for cluster, _ in without}:
         ends = ", ".join(str(end) for of, end in without if of == cluster)
         named = cluster.replace("\\", "\\\\").replace("'", "\\'")
         where = f"in_cluster_id = '{named}' AND {day} AND in_snapshot AND log_offset IN ({ends})"
-        tables.delete(KRAFT_RECORD, where)
+        tables.delete(lake_schema.KRAFT_RECORD, where)

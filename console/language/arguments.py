@@ -5,25 +5,14 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from console.language import reader as language_reader
+from console.language import statements
 from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
-from console.language.reader import Candidate, Expected, Mark, Reader, Role, What
-from console.language.statements import (
-    Asked,
-    Assign,
-    Entity,
-    FieldFilter,
-    FromFile,
-    Glob,
-    Key,
-    Name,
-    SecretSource,
-    Subject,
-)
 from console.language.tokenizer import Span, Word
+from console.model import entity_types
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
-from console.model.entity_types import BY_WORD, ENTITY_TYPES, EntityType, Lister, with_configs, with_quotas
 from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -35,33 +24,40 @@ from console.present.text import clean
 INT_MAX = 2**31 - 1
 
 
-def _name_of(type_: EntityType) -> Expected:
+def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
     """Return what the grammar expects after the word of an entity type."""
     match type_.lister:
-        case Lister.RESOURCES:
-            return Expected(What.RESOURCE, type_.asked, detail=type_.word)
-        case Lister.BROKERS:
-            return Expected(What.BROKER_OR_DEFAULT if type_.has_default else What.BROKER, type_.asked)
+        case entity_types.Lister.RESOURCES:
+            return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
+        case entity_types.Lister.BROKERS:
+            return language_reader.Expected(
+                language_reader.What.BROKER_OR_DEFAULT if type_.has_default else language_reader.What.BROKER,
+                type_.asked,
+            )
         case _:
-            return Expected(What(type_.word), type_.asked)
+            return language_reader.Expected(language_reader.What(type_.word), type_.asked)
 
 
-ENTITY_USAGE = tuple(usage for each in (*with_configs(), *with_quotas()) for usage in each.usage)
-_NAME_OF = {each.word: _name_of(each) for each in ENTITY_TYPES}
+ENTITY_USAGE = tuple(
+    usage for each in (*entity_types.with_configs(), *entity_types.with_quotas()) for usage in each.usage
+)
+_NAME_OF = {each.word: _name_of(each) for each in entity_types.ENTITY_TYPES}
 
 
-def entity(reader: Reader) -> Entity | None:
+def entity(reader: language_reader.Reader) -> statements.Entity | None:
     """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is meant."""
     first = reader.word
-    keyword = reader.take_keyword(*ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=What.ENTITY)
+    keyword = reader.take_keyword(
+        *ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=language_reader.What.ENTITY
+    )
     if keyword is None or first is None:
         return None
     subject = _subject(reader, keyword)
-    return Entity(subject, reader.span_from(first))
+    return statements.Entity(subject, reader.span_from(first))
 
 
-def _subject(reader: Reader, keyword: str) -> Subject:
-    type_ = BY_WORD[keyword]
+def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject:
+    type_ = entity_types.BY_WORD[keyword]
     if type_.number is not None:
         return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:
@@ -76,7 +72,7 @@ def _subject(reader: Reader, keyword: str) -> Subject:
             return QuotaEntity.of({USER: user, CLIENT_ID: quota_name(reader, "client")})
 
 
-def _resource_name(reader: Reader, type_: EntityType) -> str:
+def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityType) -> str:
     """Read the name of a resource; the default's is empty."""
     expected, word = _NAME_OF[type_.word], reader.word
     if type_.at_broker:
@@ -91,17 +87,19 @@ def _resource_name(reader: Reader, type_: EntityType) -> str:
     return name
 
 
-def plain_name(reader: Reader, expected: Expected, plural: str, *, may_be_empty: bool = False) -> Name:
+def plain_name(
+    reader: language_reader.Reader, expected: language_reader.Expected, plural: str, *, may_be_empty: bool = False
+) -> statements.Name:
     """Read a name of an entity without a default: not the unquoted ``<default>``, nor empty unless `may_be_empty`."""
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
     if not word.text and not may_be_empty:
         reader.fail(f"{expected.label} can't be empty", word)
-    return Name(word.text, reader.span(word))
+    return statements.Name(word.text, reader.span(word))
 
 
-def quota_name(reader: Reader, keyword: str) -> str | None:
+def quota_name(reader: language_reader.Reader, keyword: str) -> str | None:
     """Read the name of a user, client or ip. Returns None for the unquoted ``<default>``."""
     word = reader.take(_NAME_OF[keyword])
     if word.is_bare(DEFAULT_NAME):
@@ -111,7 +109,7 @@ def quota_name(reader: Reader, keyword: str) -> str | None:
     return word.text
 
 
-def _broker_number(reader: Reader, word: Word, label: str) -> int:
+def _broker_number(reader: language_reader.Reader, word: Word, label: str) -> int:
     number = whole_number(word.text)
     if number is None:
         reader.fail(f"expected {label}, not {reader.shown(word)}", word)
@@ -126,27 +124,27 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
     return number if lowest <= number <= highest else None
 
 
-TOPIC = Expected(What.TOPIC, "the NAME of the topic")
-A_TOPIC = Expected(What.TOPIC, "the NAME of a topic")
-GROUP = Expected(What.GROUP, "the NAME of a group")
-BROKER = Expected(What.BROKER, "the number of a broker")
+TOPIC = language_reader.Expected(language_reader.What.TOPIC, "the NAME of the topic")
+A_TOPIC = language_reader.Expected(language_reader.What.TOPIC, "the NAME of a topic")
+GROUP = language_reader.Expected(language_reader.What.GROUP, "the NAME of a group")
+BROKER = language_reader.Expected(language_reader.What.BROKER, "the number of a broker")
 NUMBER_MAX = 2**63 - 1
 """The greatest offset, producer id or number of an operation."""
 
 
-def topic_name(reader: Reader, expected: Expected = TOPIC) -> Name:
+def topic_name(reader: language_reader.Reader, expected: language_reader.Expected = TOPIC) -> statements.Name:
     """Read ``topic NAME``."""
     reader.need_keyword("topic")
     return plain_name(reader, expected, "topics")
 
 
-def group_name(reader: Reader) -> Name:
+def group_name(reader: language_reader.Reader) -> statements.Name:
     """Read ``group NAME`` of an existing group. Its name may be empty: brokers keep offsets for that group, too."""
     reader.need_keyword("group")
     return plain_name(reader, GROUP, "groups", may_be_empty=True)
 
 
-def topic_of_group(reader: Reader) -> tuple[Name | None, int | None]:
+def topic_of_group(reader: language_reader.Reader) -> tuple[statements.Name | None, int | None]:
     """Read ``[topic NAME [partition N]]`` of a group's offsets."""
     if reader.take_keyword("topic") is None:
         return None, None
@@ -154,27 +152,31 @@ def topic_of_group(reader: Reader) -> tuple[Name | None, int | None]:
     return topic, optional_partition(reader, topic)
 
 
-def need_number(reader: Reader, expected: Expected, highest: int, lowest: int = 0) -> int:
+def need_number(
+    reader: language_reader.Reader, expected: language_reader.Expected, highest: int, lowest: int = 0
+) -> int:
     """Read a whole number."""
-    word = reader.take(expected, Role.VALUE)
+    word = reader.take(expected, language_reader.Role.VALUE)
     number = whole_number(word.text, lowest, highest)
     if number is None:
         reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
     return number
 
 
-def partition_number(reader: Reader, topic: Name) -> int:
+def partition_number(reader: language_reader.Reader, topic: statements.Name) -> int:
     """Read the number of a topic's partition."""
-    expected = Expected(What.PARTITION, "the number of a partition", detail=topic.text or "")
+    expected = language_reader.Expected(
+        language_reader.What.PARTITION, "the number of a partition", detail=topic.text or ""
+    )
     return need_number(reader, expected, INT_MAX)
 
 
-def optional_partition(reader: Reader, topic: Name) -> int | None:
+def optional_partition(reader: language_reader.Reader, topic: statements.Name) -> int | None:
     """Read ``[partition N]``."""
     return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
 
 
-def pair_count(reader: Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
+def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
     """Return the value of a ``KEY=N``, from 1 on."""
     number = whole_number(value.text, 1, highest)
     if number is None:
@@ -183,16 +185,22 @@ def pair_count(reader: Reader, key: Word, value: Word, highest: int = INT_MAX) -
     return number
 
 
-def filter_text(reader: Reader) -> str:
+def filter_text(reader: language_reader.Reader) -> str:
     """Read the filter of a view, ``""`` without one."""
-    expected = Expected(What.FILTER, "a FILTER", detail=reader.verb)
+    expected = language_reader.Expected(language_reader.What.FILTER, "a FILTER", detail=reader.verb)
     if reader.ended:
         reader.expect(expected)
         return ""
-    return reader.take(expected, Role.VALUE).text
+    return reader.take(expected, language_reader.Role.VALUE).text
 
 
-def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:
+def named(
+    reader: language_reader.Reader,
+    expected: language_reader.Expected,
+    role: language_reader.Role = language_reader.Role.NAME,
+    *,
+    may_be_empty: bool = False,
+) -> str:
     """Read a word that must not be the unquoted ``<default>``, nor empty unless `may_be_empty`."""
     word = reader.take(expected, role)
     if word.is_bare(DEFAULT_NAME):
@@ -210,19 +218,19 @@ SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
 
 
-def key_of(reader: Reader, word: Word) -> Key:
+def key_of(reader: language_reader.Reader, word: Word) -> statements.Key:
     """Return the key that a word stands for."""
-    return Key(word.text, not word.bare, reader.span(word))
+    return statements.Key(word.text, not word.bare, reader.span(word))
 
 
-def key_expected(reader: Reader, subject: Subject | None) -> Expected:
+def key_expected(reader: language_reader.Reader, subject: statements.Subject | None) -> language_reader.Expected:
     """Return the expectation of an entity's key, without a value."""
-    return Expected(What.KEY, "a KEY", subject=subject, detail=reader.verb)
+    return language_reader.Expected(language_reader.What.KEY, "a KEY", subject=subject, detail=reader.verb)
 
 
-def key(reader: Reader, subject: Subject | None) -> Key:
+def key(reader: language_reader.Reader, subject: statements.Subject | None) -> statements.Key:
     """Read a key without a value."""
-    word = reader.take(key_expected(reader, subject), Role.KEY)
+    word = reader.take(key_expected(reader, subject), language_reader.Role.KEY)
     if not word.text:
         reader.fail("a key can't be empty", word)
     if word.split("=") is not None:
@@ -230,7 +238,7 @@ def key(reader: Reader, subject: Subject | None) -> Key:
     return key_of(reader, word)
 
 
-def keys(reader: Reader, subject: Subject | None) -> tuple[Key, ...]:
+def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> tuple[statements.Key, ...]:
     """Read all keys up to the end, and record that another key can follow."""
     found = []
     while not reader.ended:
@@ -239,46 +247,49 @@ def keys(reader: Reader, subject: Subject | None) -> tuple[Key, ...]:
     return tuple(found)
 
 
-def assign(reader: Reader, subject: Subject | None) -> Assign:
+def assign(reader: language_reader.Reader, subject: statements.Subject | None) -> statements.Assign:
     """Read one ``KEY=VALUE``; the value may be a secret's source."""
-    expected = Expected(What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb)
+    expected = language_reader.Expected(language_reader.What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb)
     return assigned(reader, *reader.take_pair(expected))
 
 
-def assigned(reader: Reader, word: Word, name: Word, value: Word) -> Assign:
+def assigned(reader: language_reader.Reader, word: Word, name: Word, value: Word) -> statements.Assign:
     """Return the assignment of a pair that `Reader.take_pair` read."""
     source = secret_source(reader, value)
     given = source if source is not None else value.text
-    return Assign(key_of(reader, name), given, reader.span(word), reader.span(value))
+    return statements.Assign(key_of(reader, name), given, reader.span(word), reader.span(value))
 
 
-def offered_durations(_snapshot: Snapshot) -> list[Candidate]:
+def offered_durations(_snapshot: Snapshot) -> list[language_reader.Candidate]:
     """Return the durations that completion offers."""
-    return [Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
+    return [language_reader.Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
 
 
-def duration(reader: Reader) -> tuple[int, Span]:
+def duration(reader: language_reader.Reader) -> tuple[int, Span]:
     """Read a duration. Returns milliseconds, and the span of its word."""
-    word = reader.take(Expected(What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations), Role.VALUE)
+    word = reader.take(
+        language_reader.Expected(language_reader.What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations),
+        language_reader.Role.VALUE,
+    )
     try:
         return parse_duration(word.text), reader.span(word)
     except ValueError as error:
         reader.fail(str(error), word)
 
 
-def secret_source(reader: Reader, value: Word) -> SecretSource | None:
+def secret_source(reader: language_reader.Reader, value: Word) -> statements.SecretSource | None:
     """Return the source that ``@FILE`` or ``?`` stands for, None for a plain value."""
     if value.is_bare("?"):
-        return Asked()
+        return statements.Asked()
     if value.first_bare != "@":
         return None
     path = value.without_first().text
     if not path:
         reader.fail("the name of a file is missing after '@'", value, "quote a value that begins with @: '@…'")
-    return FromFile(path)
+    return statements.FromFile(path)
 
 
-def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
+def need_secret(reader: language_reader.Reader, key: Word, value: Word) -> statements.SecretSource:
     """Return the source of a secret. Raises ParseError for a plain value, without repeating it."""
     source = secret_source(reader, value)
     if source is not None:
@@ -286,7 +297,7 @@ def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
     bare_secret(reader, key, value)
 
 
-def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
+def bare_secret(reader: language_reader.Reader, key: Word, value: Word) -> NoReturn:
     """Raise ParseError for a secret in the text."""
     where = value if value.end > value.start else key
     name = quote_beside_equals(key.text)
@@ -321,17 +332,17 @@ def literal_pattern(text: str) -> str:
     return "".join(f"[{char}]" if char in _GLOB_SPECIAL else char for char in text)
 
 
-def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
+def list_filter(reader: language_reader.Reader, kind: str) -> statements.Glob | statements.FieldFilter:
     """Read a glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``,
     ``KEY<N``, ``KEY<=N``."""
-    expected = Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
+    expected = language_reader.Expected(language_reader.What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
     word = reader.word
     found = _compared(word) if word is not None else None
     if word is None or found is None:
         if word is not None and word.bare and word.text in _JOINING and any(map(_compared, reader.raw.words)):
             reader.fail(hint="all filters must match; separate them by spaces only")
-        word = reader.take(expected, Role.NAME)
-        return Glob(pattern(word), reader.span(word))
+        word = reader.take(expected, language_reader.Role.NAME)
+        return statements.Glob(pattern(word), reader.span(word))
     key, operator, value = found
     if not key.text:
         hint = "no spaces around it: KEY>N" if operator[0] in "<>!" else ""
@@ -340,10 +351,10 @@ def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
     if operator not in COMPARISONS or doubled:
         _wrong_comparison(reader, key, operator, value)
     reader.take(expected, role=None)
-    reader.mark(key, Role.KEY)
-    reader.marks.append(Mark(key.end, key.end + len(operator), Role.OPERATOR))
-    reader.mark(value, Role.VALUE)
-    return FieldFilter(key.text, pattern(value), operator, reader.span(word))
+    reader.mark(key, language_reader.Role.KEY)
+    reader.marks.append(language_reader.Mark(key.end, key.end + len(operator), language_reader.Role.OPERATOR))
+    reader.mark(value, language_reader.Role.VALUE)
+    return statements.FieldFilter(key.text, pattern(value), operator, reader.span(word))
 
 
 COMPARISONS = ("=", "!=", ">", ">=", "<", "<=")
@@ -373,7 +384,7 @@ def _compared(word: Word) -> tuple[Word, str, Word] | None:
     return key, operator, value
 
 
-def _wrong_comparison(reader: Reader, key: Word, operator: str, value: Word) -> NoReturn:
+def _wrong_comparison(reader: language_reader.Reader, key: Word, operator: str, value: Word) -> NoReturn:
     """Raise ParseError for an unknown operator, with the one that is probably meant."""
     while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
         operator, value = operator + value.first_bare, value.without_first()

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from console.language import candidates
 from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, operations_of
-from console.language.candidates import (
-    LEVELS,
-    LIMIT,
-    VALUES,
-    config_candidates,
-    key_help,
-    matching,
-    quota_candidates,
-)
 from console.language.grammar import StatementReading
 from console.language.known_names import KnownNames, NameIndex
 from console.language.quoting import DEFAULT_NAME
@@ -69,11 +61,11 @@ class Candidates:
         """
         index = self._index(expected)
         if index is not None:
-            beside = matching(self._beside(expected), typed)
+            beside = candidates.matching(self._beside(expected), typed)
             before = [candidate for candidate in beside if candidate.text.casefold().startswith(typed.casefold())]
             after = [candidate for candidate in beside if candidate not in before]
-            return [*before, *_of(index.find(typed, LIMIT), _form(expected)), *after]
-        chosen = matching(self._few(expected), typed)[:LIMIT]
+            return [*before, *_of(index.find(typed, candidates.LIMIT), _form(expected)), *after]
+        chosen = candidates.matching(self._few(expected), typed)[: candidates.LIMIT]
         if expected.what in (What.KEY, What.ASSIGN):
             return [self._documented(expected, candidate) for candidate in chosen]
         return chosen
@@ -211,7 +203,7 @@ class Candidates:
     def _help(self, subject: ConfigResource, entry: ConfigEntry) -> str:
         key = base_key(entry.name)
         html = entry.documentation or self._snapshot.documentation.get((int(subject.type), key)) or ""
-        return key_help(entry, key, html)
+        return candidates.key_help(entry, key, html)
 
     # -- values ----------------------------------------------------------------------------------------------------
 
@@ -233,24 +225,26 @@ class Candidates:
             return self._filter_values(expected.detail, key, typed)
         own = expected.values(self._snapshot, key) if expected.values is not None else None
         if own is not None or expected.what is What.PAIR:
-            return matching(own or (), typed)
+            return candidates.matching(own or (), typed)
         subject = self._subject(expected)
         if isinstance(subject, QuotaEntity):
-            return matching(quota_candidates(key, self._snapshot.quotas.get(subject, {}), typed), typed)
+            return candidates.matching(
+                candidates.quota_candidates(key, self._snapshot.quotas.get(subject, {}), typed), typed
+            )
         entry = known_entry(self._snapshot, subject, key) if subject is not None else None
         help_ = self._help(subject, entry) if subject is not None and entry is not None else ""
-        return matching(config_candidates(subject, key, entry, typed, help_), typed)
+        return candidates.matching(candidates.config_candidates(subject, key, entry, typed, help_), typed)
 
     def _filter_values(self, kind: str, key: str, typed: str) -> list[Candidate]:
         column = key.replace("-", "_")
-        fixed = _FIXED.get(column) or tuple(VALUES.get(key, ()))
+        fixed = _FIXED.get(column) or tuple(candidates.VALUES.get(key, ()))
         if fixed:
-            return matching([Candidate(word) for word in fixed], typed)
+            return candidates.matching([Candidate(word) for word in fixed], typed)
         index = KnownNames.hosts if (kind, column) == ("acls", "host") else _NAMES_OF_COLUMN.get(column)
         if index is None:
             return []
-        default = matching([_DEFAULT], typed) if column in ("user", "client", "ip") else []
-        return default + _of(index(self._names, self._snapshot).find(typed, LIMIT), Form.GLOB)
+        default = candidates.matching([_DEFAULT], typed) if column in ("user", "client", "ip") else []
+        return default + _of(index(self._names, self._snapshot).find(typed, candidates.LIMIT), Form.GLOB)
 
 
 _NAMES: Mapping[What, Names] = {
@@ -283,7 +277,7 @@ _FIXED = {
     "resource_type": tuple(type_.name for type_ in authorizer.OPERATIONS_OF),
     "pattern_type": ("LITERAL", "PREFIXED", "MATCH", "ANY"),
     "mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
-    "level": tuple(LEVELS),
+    "level": tuple(candidates.LEVELS),
     "internal": ("true", "false"),
     "controller": ("true", "false"),
     "fenced": ("true", "false"),

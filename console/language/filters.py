@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from console.language.errors import CommandError, did_you_mean
 from console.language.statements import FieldFilter
 from console.language.verbs.listing import List
+from console.model import codes as model_codes
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, Code, ConfigType, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.numbers import decimal_number
 from console.model.snapshot import Snapshot
@@ -224,7 +224,7 @@ class ConfigFilter:
 
     def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
         self._fields = fields
-        self._tests: dict[tuple[FieldFilter, ConfigType], FieldTest] = {}
+        self._tests: dict[tuple[FieldFilter, model_codes.ConfigType], FieldTest] = {}
         self._seen: set[str] = set()
         self._was_asked = False
 
@@ -288,12 +288,12 @@ def _comparable(field: FieldFilter, entry: ConfigEntry) -> object:
 
 # -- Kafka's own filters of ACLs: ANY for any code, MATCH for the patterns that match a name ---------------------------
 
-_CODES: Mapping[str, type[Code]] = MappingProxyType(
+_CODES: Mapping[str, type[model_codes.Code]] = MappingProxyType(
     {
-        "resource_type": AclResourceType,
-        "pattern_type": PatternType,
-        "operation": AclOperation,
-        "permission": Permission,
+        "resource_type": model_codes.AclResourceType,
+        "pattern_type": model_codes.PatternType,
+        "operation": model_codes.AclOperation,
+        "permission": model_codes.Permission,
     }
 )
 _LITERAL, _PREFIXED = 3, 4

@@ -8,28 +8,18 @@ from console.language.reader import Candidate, Expected, Reader, Role, What
 from console.language.statements import BarStatement, joined, partition_text
 from console.language.verb import StatementKind
 from console.model.numbers import commas
-from console.operations.goals import (
-    Balance,
-    Drain,
-    DrainDir,
-    MoveIntoDir,
-    MoveTopic,
-    Replace,
-    Replicate,
-    Restore,
-    Worded,
-)
+from console.operations import goals
 
 
 class BeginOperation(BarStatement, frozen=True):
     """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
     throttle: bytes per second that each broker copies, and is read, at most; None for no throttle."""
 
-    goal: Worded
+    goal: goals.Worded
     throttle: int | None = None
 
 
-def begun(reader: Reader, goal: Worded) -> BeginOperation:
+def begun(reader: Reader, goal: goals.Worded) -> BeginOperation:
     """Read ``[throttle RATE]``, and return the statement that begins an operation for a goal."""
     return BeginOperation(goal, optional_throttle(reader) or None)
 
@@ -76,28 +66,28 @@ def log_dir(reader: Reader, broker: int) -> str:
 
 def _text(statement: BeginOperation) -> str:
     goal, throttle = statement.goal, statement.throttle
-    if isinstance(goal, MoveIntoDir) and goal.partition is not None and throttle is None:
+    if isinstance(goal, goals.MoveIntoDir) and goal.partition is not None and throttle is None:
         return f"{_goal(goal)} throttle 0"  # without the word it is an edit
     return joined(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
 
 
-def _goal(goal: Worded) -> str:
+def _goal(goal: goals.Worded) -> str:
     match goal:
-        case Drain(brokers=numbers):
+        case goals.Drain(brokers=numbers):
             return f"drain broker {commas(numbers)}"
-        case Replace(broker=broker, by=by):
+        case goals.Replace(broker=broker, by=by):
             return f"replace broker {broker} by {by}"
-        case MoveTopic(topic=topic, brokers=numbers):
+        case goals.MoveTopic(topic=topic, brokers=numbers):
             return f"move topic {quote(topic)} to {commas(numbers)}"
-        case DrainDir(broker=broker, path=path):
+        case goals.DrainDir(broker=broker, path=path):
             return f"drain broker {broker} dir {quote(path)}"
-        case MoveIntoDir(topic=topic, broker=broker, path=path, partition=number):
+        case goals.MoveIntoDir(topic=topic, broker=broker, path=path, partition=number):
             return joined("move topic", quote(topic), partition_text(number), f"broker {broker} to dir {quote(path)}")
-        case Replicate(topic=topic, replicas=replicas):
+        case goals.Replicate(topic=topic, replicas=replicas):
             return f"replication topic {quote(topic)} {replicas}"
-        case Restore(operation=operation):
+        case goals.Restore(operation=operation):
             return f"back {operation}"
-        case Balance():
+        case goals.Balance():
             return "balance"
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
+from console.model import quota
 from console.model.codes import BROKER, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
 
 class Needs(Struct, frozen=True):
@@ -45,7 +45,7 @@ class Needs(Struct, frozen=True):
     offsets_at: frozenset[tuple[str, int]] = frozenset()
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
     transactions: frozenset[tuple[str, int]] = frozenset()
-    quotas_of: frozenset[QuotaFilter] = frozenset()
+    quotas_of: frozenset[quota.QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
     a_broker: bool = False
     a_topic: bool = False
@@ -103,23 +103,27 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
     return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))
 
 
-def quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
+def quotas_around(entity: quota.QuotaEntity) -> frozenset[quota.QuotaFilter]:
     """Return the filters for an entity's quotas, those of a user's clients, and the levels that may apply to it."""
     parts = entity.as_dict()
-    found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
-    user, client = parts.get(USER), parts.get(CLIENT_ID)
+    found = (
+        {quota.filter_for_name(quota.USER, parts[quota.USER])}
+        if quota.USER in parts
+        else {quota.filter_for_entity(entity)}
+    )
+    user, client = parts.get(quota.USER), parts.get(quota.CLIENT_ID)
     if user is not None and client is not None:
         found |= quotas_that_count(user, client)
-    if parts.get(IP) is not None:
-        found.add(filter_for_name(IP, None))
+    if parts.get(quota.IP) is not None:
+        found.add(quota.filter_for_name(quota.IP, None))
     return frozenset(found)
 
 
-def quotas_that_count(user: str, client: str) -> frozenset[QuotaFilter]:
+def quotas_that_count(user: str, client: str) -> frozenset[quota.QuotaFilter]:
     """Return the filters for the quota levels that may apply to a user and a client."""
-    users = (filter_for_name(USER, name) for name in (user, None))
+    users = (quota.filter_for_name(quota.USER, name) for name in (user, None))
     clients = (client, None) if client else ()
-    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in clients)})
+    return frozenset({*users, *(quota.filter_for_name(quota.CLIENT_ID, name, strict=True) for name in clients)})
 
 
 def one_broker(brokers: Iterable[int]) -> ConfigResource | None:

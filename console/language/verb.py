@@ -7,30 +7,30 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from console.language import statements as language_statements
 from console.language.reader import Reader
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.staging import Staging
-from console.language.statements import EVERYWHERE, EditStatement, SecretSlot, Statement, Subject, Where
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 
-S = TypeVar("S", bound=Statement)
-OfEdits = Mapping[type[Edit], Callable[[Any], EditStatement]]
+S = TypeVar("S", bound=language_statements.Statement)
+OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
 """Kind of edit -> the function that makes the statement of one."""
 
 LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
 """The groups of the help."""
 
 
-def _needs_nothing(_statement: Statement, _selected: Subject | None) -> Needs:
+def _needs_nothing(_statement: language_statements.Statement, _selected: language_statements.Subject | None) -> Needs:
     return NOTHING
 
 
-def _stages_nothing(statement: Statement, _staging: Staging) -> Iterable[Edit]:
+def _stages_nothing(statement: language_statements.Statement, _staging: Staging) -> Iterable[Edit]:
     raise TypeError(f"{type(statement).__name__} stages nothing")
 
 
-def _asks_nothing(_statement: Statement) -> tuple[SecretSlot, ...]:
+def _asks_nothing(_statement: language_statements.Statement) -> tuple[language_statements.SecretSlot, ...]:
     return ()
 
 
@@ -47,11 +47,11 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
     statement: type[S]
     text: Callable[[S], str]
-    needs: Callable[[S, Subject | None], Needs] = _needs_nothing
+    needs: Callable[[S, language_statements.Subject | None], Needs] = _needs_nothing
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
     of_edits: OfEdits = {}
-    secrets: Callable[[S], tuple[SecretSlot, ...]] = _asks_nothing
+    secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = _asks_nothing
 
 
 class HelpEntry(Struct, frozen=True):
@@ -67,7 +67,7 @@ class HelpEntry(Struct, frozen=True):
     summary: str
     about: str = ""
     examples: tuple[str, ...] = ()
-    where: Where = EVERYWHERE
+    where: language_statements.Where = language_statements.EVERYWHERE
 
 
 class Verb(HelpEntry, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     only for a word with a single typo.
     """
 
-    parse: Callable[[Reader], Statement]
+    parse: Callable[[Reader], language_statements.Statement]
     statements: tuple[StatementKind[Any], ...]
     also: tuple[str, ...] = ()
     takes_away: bool = False

@@ -11,12 +11,12 @@ from console.language.quoting import ENTITY_WORDS, quote
 from console.language.sensitive import seems_sensitive
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
+from console.model import quota
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker, no_such
 from console.model.parts import Part
-from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, USER, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot, config_label
 from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
@@ -103,9 +103,9 @@ def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) ->
     return seems_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
 
 
-def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:
+def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
     """Return the keys that an entity of this kind can have (QuotaConfig.userAndClientQuotaConfigs, ipConfigs)."""
-    return IP_KEYS if entity.has(IP) else CLIENT_KEYS
+    return quota.IP_KEYS if entity.has(quota.IP) else quota.CLIENT_KEYS
 
 
 # -- whether what a statement names exists, as far as was read ---------------------------------------------------------
@@ -177,19 +177,19 @@ def subject_of(
     )
 
 
-def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
+def check_key(entity: quota.QuotaEntity, key: Key, own: quota.QuotaValues = {}) -> None:  # noqa: B006  # never changed
     """Raise CommandError for a key that an entity of this kind can't have, unless it has it."""
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
     # A quota of the other kind is not a typo.
-    guess = did_you_mean(key.name, legal) if key.name not in QUOTA_KEYS else ""
+    guess = did_you_mean(key.name, legal) if key.name not in quota.QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
-    user = entity.as_dict().get(USER)
+    user = entity.as_dict().get(quota.USER)
     if user is not None and re.search(r"scram|passw|secret|mechanism", key.name, re.IGNORECASE):
         hint = f"a password is set by: scram set {quote(user)} SCRAM-SHA-512 password=?"
     raise CommandError(f"{_kind(entity)} has no quota '{key.name}'", hint, key.span)
 
 
-def _kind(entity: QuotaEntity) -> str:
-    return "an ip" if entity.has(IP) else "a user or client"
+def _kind(entity: quota.QuotaEntity) -> str:
+    return "an ip" if entity.has(quota.IP) else "a user or client"

@@ -9,15 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.codes import (
-    BROKER,
-    DEFAULT_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    TOPIC,
-    ConfigSource,
-    ConfigType,
-    ResourceType,
-)
+from console.model import codes
 from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
@@ -26,30 +18,30 @@ from console.model.numbers import long_number
 class ConfigResource(NamedTuple):
     """What configs belong to. The cluster-wide broker default is ``(BROKER, "")``."""
 
-    type: ResourceType
+    type: codes.ResourceType
     name: str
 
     @property
     def is_cluster_default(self) -> bool:
         """Whether this is the broker default that every broker inherits."""
-        return self.type == BROKER and self.name == ""
+        return self.type == codes.BROKER and self.name == ""
 
 
 ConfigPlace = tuple[ConfigResource, str]
 """A key of an entity."""
 
 
-CLUSTER_DEFAULT = ConfigResource(BROKER, "")
+CLUSTER_DEFAULT = ConfigResource(codes.BROKER, "")
 
 
 def topic_resource(name: str) -> ConfigResource:
     """Return the config resource of a topic."""
-    return tuple.__new__(ConfigResource, (TOPIC, name))  # in half the time: there may be 100,000
+    return tuple.__new__(ConfigResource, (codes.TOPIC, name))  # in half the time: there may be 100,000
 
 
 def broker_resource(broker_id: int) -> ConfigResource:
     """Return the config resource of a single broker."""
-    return ConfigResource(BROKER, str(broker_id))
+    return ConfigResource(codes.BROKER, str(broker_id))
 
 
 class Synonym(NamedTuple):
@@ -57,14 +49,14 @@ class Synonym(NamedTuple):
 
     name: str
     value: str | None
-    source: ConfigSource
+    source: codes.ConfigSource
 
 
-_OWN_SOURCES = {number: ConfigSource(each.own_source) for number, each in BY_NUMBER.items()}
-_NO_SOURCE = ConfigSource(0)
+_OWN_SOURCES = {number: codes.ConfigSource(each.own_source) for number, each in BY_NUMBER.items()}
+_NO_SOURCE = codes.ConfigSource(0)
 
 
-def own_source(resource: ConfigResource) -> ConfigSource:
+def own_source(resource: ConfigResource) -> codes.ConfigSource:
     """Return the source that marks a value as an override of this very resource.
 
     The cluster default is no broker's own: its values have a source of their own.
@@ -73,7 +65,7 @@ def own_source(resource: ConfigResource) -> ConfigSource:
         Source 0 (UNKNOWN) for a type that is unknown here.
     """
     if resource.is_cluster_default:
-        return DYNAMIC_DEFAULT_BROKER_CONFIG
+        return codes.DYNAMIC_DEFAULT_BROKER_CONFIG
     return _OWN_SOURCES.get(resource.type, _NO_SOURCE)
 
 
@@ -87,17 +79,17 @@ class ConfigEntry(Struct, frozen=True):
 
     name: str
     value: str | None
-    source: ConfigSource
+    source: codes.ConfigSource
     read_only: bool = False
     sensitive: bool = False
-    type: ConfigType = field(default_factory=lambda: ConfigType(0))
+    type: codes.ConfigType = field(default_factory=lambda: codes.ConfigType(0))
     synonyms: tuple[Synonym, ...] = ()
     documentation: str | None = None
 
     @property
     def is_default(self) -> bool:
         """KIP-133's flag: the key is not set anywhere."""
-        return self.source == DEFAULT_CONFIG
+        return self.source == codes.DEFAULT_CONFIG
 
     @property
     def hidden(self) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.model import config
 from console.model.broker_keys import PRECEDENCE, TOPIC_SYNONYMS
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigSource, ResourceType
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, is_override, own_source
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
@@ -31,7 +31,7 @@ UNKNOWN = Inherited(None, known=False)
 NOTHING = Inherited(None)
 
 
-def from_broker(key: str, configs: ConfigSet) -> Inherited:
+def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
     """Return what a topic's key inherits on a broker.
 
     Args:
@@ -99,9 +99,9 @@ class Inheritance:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._found: dict[tuple[ResourceType, str], Inherited] = {}
-        self._different: dict[ResourceType, list[ConfigSet]] = {}
+        self._different: dict[ResourceType, list[config.ConfigSet]] = {}
 
-    def without_override(self, resource: ConfigResource, key: str) -> Inherited:
+    def without_override(self, resource: config.ConfigResource, key: str) -> Inherited:
         """Return what applies to a key of a resource without an override of the resource itself.
 
         Args:
@@ -128,7 +128,7 @@ class Inheritance:
             self._found[resource.type, key] = self._search(resource.type, key)
         return self._found[resource.type, key]
 
-    def default(self, resource: ConfigResource, key: str) -> str | None:
+    def default(self, resource: config.ConfigResource, key: str) -> str | None:
         """Return Kafka's own default of a key, None if it is unknown.
 
         An append or a subtract begins with it where the resource has no override, and not with the inherited value
@@ -141,14 +141,14 @@ class Inheritance:
             entry = next((e for c in others if (e := c.get(key)) is not None and _default(e) is not None), entry)
         return None if entry is None else _default(entry)
 
-    def described(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+    def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
         """Return a key as the resource describes it; for the cluster default, which lists only what is set there, as
         any broker does. None where what was read does not have it."""
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         return entry or self.sample(resource.type, key)
 
-    def sample(self, resource_type: ResourceType, key: str) -> ConfigEntry | None:
+    def sample(self, resource_type: ResourceType, key: str) -> config.ConfigEntry | None:
         """Return an entry of the key on any resource of the type, for its data type and flags; None where no resource
         has it."""
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
@@ -161,7 +161,7 @@ class Inheritance:
         """Return the keys that were described for any resource of the type, sorted."""
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
-    def _sets(self, resource_type: ResourceType) -> list[ConfigSet]:
+    def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
         """Return the distinct sets of a type, without that of the cluster default."""
         if resource_type not in self._different:
             found = {
@@ -178,11 +178,11 @@ class Inheritance:
                 return Inherited(known.default, DEFAULT_CONFIG, key)
         broker = self._snapshot.configs_from
         if resource_type == TOPIC and broker is not None:
-            configs = self._snapshot.configs.get(broker_resource(broker))
+            configs = self._snapshot.configs.get(config.broker_resource(broker))
             inherited = from_broker(key, configs) if configs is not None else UNKNOWN
             if inherited.known:
                 return inherited
-        own = own_source(ConfigResource(resource_type, "any"))
+        own = config.own_source(config.ConfigResource(resource_type, "any"))
         for configs in self._sets(resource_type):
             entry = configs.get(key)
             if entry is not None and entry.source != own:
@@ -198,7 +198,7 @@ class Inheritance:
         return found.pop() if len(found) == 1 else UNKNOWN
 
 
-def _below(entry: ConfigEntry | None, key: str) -> Inherited:
+def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
     """Return what applies to a broker's key without any dynamic value."""
     if entry is None:
         return NOTHING
@@ -209,24 +209,24 @@ def _below(entry: ConfigEntry | None, key: str) -> Inherited:
     return NOTHING
 
 
-def _told(entry: ConfigEntry, resource: ConfigResource) -> Inherited | None:
+def _told(entry: config.ConfigEntry, resource: config.ConfigResource) -> Inherited | None:
     """Return what the entry's own synonyms say applies without the resource's override; None where they do not say."""
-    own = own_source(resource)
+    own = config.own_source(resource)
     for synonym in entry.synonyms:
         if synonym.source != own:
             value = in_terms_of(entry.name, synonym.name, synonym.value)
             return Inherited(value, synonym.source, synonym.name, entry.hidden)
-    if not is_override(entry, resource):
+    if not config.is_override(entry, resource):
         return Inherited(entry.value, entry.source, entry.name, entry.hidden)
     return None
 
 
-def _default(entry: ConfigEntry) -> str | None:
+def _default(entry: config.ConfigEntry) -> str | None:
     for synonym in entry.synonyms:
         if synonym.source == DEFAULT_CONFIG:
             return in_terms_of(entry.name, synonym.name, synonym.value)
     return entry.value if entry.source == DEFAULT_CONFIG else None
 
 
-def _name_at_source(entry: ConfigEntry) -> str:
+def _name_at_source(entry: config.ConfigEntry) -> str:
     return entry.synonyms[0].name if entry.synonyms else entry.name

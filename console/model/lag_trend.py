@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
-from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind, EndsSeen, Spot, Written, longest, see_end, time_lag
 
 WINDOW = 15.0
 """Seconds: a trend compares with a poll that is at least this old once there is one, at most twice as old."""
@@ -110,9 +110,9 @@ class LagTrend(Struct, frozen=True):
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
     rate: float | None = None
     stuck: tuple[Place, ...] = ()
-    seen: Mapping[Place, EndsSeen] = MappingProxyType({})
-    written: Mapping[Place, Written] = MappingProxyType({})
-    behind: Mapping[Place, Behind] = MappingProxyType({})
+    seen: Mapping[Place, model_time_lag.EndsSeen] = MappingProxyType({})
+    written: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
+    behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
 
     @property
     def catch_up(self) -> float | None:
@@ -120,14 +120,14 @@ class LagTrend(Struct, frozen=True):
         return time_left(self.last.lag.total, self.rate)
 
     @property
-    def longest_behind(self) -> Behind:
+    def longest_behind(self) -> model_time_lag.Behind:
         """For how long the next record of the group has waited, of the partition where that is longest."""
         if self.behind:
-            return longest(self.behind.values())
-        return NOT_BEHIND if self.last.lag.partitions else UNSEEN
+            return model_time_lag.longest(self.behind.values())
+        return model_time_lag.NOT_BEHIND if self.last.lag.partitions else model_time_lag.UNSEEN
 
 
-def times_to_read(trends: Iterable[LagTrend], most: int) -> list[Spot]:
+def times_to_read(trends: Iterable[LagTrend], most: int) -> list[model_time_lag.Spot]:
     """Return the commits of which the polls don't say for how long the next record has waited, those whose record was
     asked for already left out.
 
@@ -138,7 +138,7 @@ def times_to_read(trends: Iterable[LagTrend], most: int) -> list[Spot]:
     return list(dict.fromkeys(spot for spot in in_turn if spot is not None))[:most]
 
 
-def _unknown_times(trend: LagTrend) -> list[Spot]:
+def _unknown_times(trend: LagTrend) -> list[model_time_lag.Spot]:
     unknown = [
         each
         for each in trend.last.lag.partitions
@@ -152,16 +152,18 @@ def _is_open(trend: LagTrend, where: Place) -> bool:
     return behind is None or behind.least or behind.seconds is None
 
 
-def _spot(at: PartitionLag) -> Spot:
-    return Spot(at.topic, at.partition, at.committed)
+def _spot(at: PartitionLag) -> model_time_lag.Spot:
+    return model_time_lag.Spot(at.topic, at.partition, at.committed)
 
 
-def with_times(trends: Mapping[str, LagTrend], found: Mapping[Spot, Written]) -> Mapping[str, LagTrend]:
+def with_times(
+    trends: Mapping[str, LagTrend], found: Mapping[model_time_lag.Spot, model_time_lag.Written]
+) -> Mapping[str, LagTrend]:
     """Return the trends with when the records at their commits were written, as far as that was found."""
     return {name: _with_times(trend, found) for name, trend in trends.items()} if found else trends
 
 
-def _with_times(trend: LagTrend, found: Mapping[Spot, Written]) -> LagTrend:
+def _with_times(trend: LagTrend, found: Mapping[model_time_lag.Spot, model_time_lag.Written]) -> LagTrend:
     new = {place(each): found[spot] for each in trend.last.lag.partitions if (spot := _spot(each)) in found}
     if not new:
         return trend
@@ -169,10 +171,10 @@ def _with_times(trend: LagTrend, found: Mapping[Spot, Written]) -> LagTrend:
     return replace(trend, written=written, behind=_behind(trend.last, trend.seen, written))
 
 
-NO_TIMES: Mapping[Place, Written] = MappingProxyType({})
+NO_TIMES: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
 
 
-def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, EndsSeen]:
+def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, model_time_lag.EndsSeen]:
     """Return where logs ended, of partitions with a lag. What was before a lag of 0 says nothing of one that came
     later: of most partitions nothing is kept."""
     behind = [p for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
@@ -185,14 +187,16 @@ def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, EndsSeen]:
     for p in behind:
         seen = known.seen.get(place(p)) if known is not None else None
         if seen is None and known is not None and (last := before.get(place(p))) is not None:
-            seen = see_end(None, last.end, known.last.at)
-        found[place(p)] = see_end(seen, p.end, poll.at)
+            seen = model_time_lag.see_end(None, last.end, known.last.at)
+        found[place(p)] = model_time_lag.see_end(seen, p.end, poll.at)
     return found
 
 
-def _behind(poll: Poll, seen: Mapping[Place, EndsSeen], written: Mapping[Place, Written]) -> Mapping[Place, Behind]:
+def _behind(
+    poll: Poll, seen: Mapping[Place, model_time_lag.EndsSeen], written: Mapping[Place, model_time_lag.Written]
+) -> Mapping[Place, model_time_lag.Behind]:
     found = {
-        (where := place(p)): time_lag(p, seen.get(where), written.get(where), poll.at)
+        (where := place(p)): model_time_lag.time_lag(p, seen.get(where), written.get(where), poll.at)
         for p in poll.lag.partitions
         if p.lag != 0
     }

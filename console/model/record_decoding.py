@@ -6,22 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from console.model import schemas
 from console.model.record_filter import decoded_json
 from console.model.record_masks import MaskPath, hidden, is_binary, without_masked
 from console.model.records import Encoding, Record
-from console.model.schemas import (
-    AVRO,
-    FINGERPRINT,
-    GLUE,
-    KEY_HEADER,
-    VALUE_HEADER,
-    Allowance,
-    Framed,
-    NotDecoded,
-    Schema,
-    SchemaKey,
-    framed,
-)
 
 LARGEST_PAYLOAD = 1 << 20
 """Bytes of a key or a value that are decoded by a schema."""
@@ -36,12 +24,12 @@ class RecordDecoder:
     """
 
     def __init__(
-        self, mask: Sequence[MaskPath], known: Callable[[SchemaKey], Schema | str | None] | None = None
+        self, mask: Sequence[MaskPath], known: Callable[[schemas.SchemaKey], schemas.Schema | str | None] | None = None
     ) -> None:
         self._mask = mask
         self._known = known
 
-    def readable(self, record: Record, allowance: Allowance) -> Record:
+    def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
         """Return a record with key, value and headers as they may be shown, by what is known now.
 
         Called in any thread but a loop's; no registry is waited for.
@@ -50,8 +38,8 @@ class RecordDecoder:
             record: as it was sent.
             allowance: what the records of the answer may still take. What it has no room for is not decoded.
         """
-        key, key_encoding = self._part(record, record.key, KEY_HEADER, allowance)
-        value, value_encoding = self._part(record, record.value, VALUE_HEADER, allowance)
+        key, key_encoding = self._part(record, record.key, schemas.KEY_HEADER, allowance)
+        value, value_encoding = self._part(record, record.value, schemas.VALUE_HEADER, allowance)
         if not self._mask and key_encoding is None and value_encoding is None:
             return record
         headers = record.headers
@@ -61,23 +49,23 @@ class RecordDecoder:
             record, key=key, value=value, headers=headers, key_encoding=key_encoding, value_encoding=value_encoding
         )
 
-    def missing(self, record: Record) -> Iterable[SchemaKey]:
+    def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
         """Return the schemas that key and value name and that are not known."""
-        for data, header in ((record.key, KEY_HEADER), (record.value, VALUE_HEADER)):
+        for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
             named = self._framed(record, data, header)
             if named is not None and self._known is not None and self._known(named.key) is None:
                 yield named.key
 
-    def _framed(self, record: Record, data: bytes | None, header: bytes) -> Framed | None:
+    def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
         """Return what of a key or a value names a schema; the topic's newest one for bytes that name none."""
-        named = framed(data, record.headers, header)
+        named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
             return named
-        part = "key" if header == KEY_HEADER else "value"
-        return Framed(SchemaKey(subject=f"{record.topic}-{part}"), data)
+        part = "key" if header == schemas.KEY_HEADER else "value"
+        return schemas.Framed(schemas.SchemaKey(subject=f"{record.topic}-{part}"), data)
 
     def _part(
-        self, record: Record, data: bytes | None, header: bytes, allowance: Allowance
+        self, record: Record, data: bytes | None, header: bytes, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding | None]:
         """Return a key or a value as it may be shown, and what its schema made of it."""
         named = self._framed(record, data, header)
@@ -87,27 +75,27 @@ class RecordDecoder:
             return self._without_registry(named, data)
         schema = self._known(named.key)
         is_bare = bool(named.key.subject) and not named.key.of
-        if is_bare and not isinstance(schema, Schema):
+        if is_bare and not isinstance(schema, schemas.Schema):
             return without_masked(data, self._mask), None  # nothing says that there is a schema
-        if isinstance(schema, Schema):
+        if isinstance(schema, schemas.Schema):
             try:
                 made = self._made(schema, named, is_bare=is_bare, allowance=allowance)
                 sent = None if self._mask else data
                 shown = without_masked(made, self._mask, schema.aliases)
                 note = _note(schema, record.topic, is_bare=is_bare)
                 return shown, Encoding(schema.kind.lower(), str(schema), len(data), sent=sent, note=note)
-            except NotDecoded as problem:
+            except schemas.NotDecoded as problem:
                 why = f"it names no schema, and this is the topic's newest: {problem}" if is_bare else str(problem)
         else:
             why = schema or "its schema is asked for"
-        name = str(schema if isinstance(schema, Schema) else named.key)
+        name = str(schema if isinstance(schema, schemas.Schema) else named.key)
         return self._as_sent(data), Encoding("", name, len(data), why)
 
     def _as_sent(self, data: bytes) -> bytes | None:
         """Return what of contents may be shown that their schema did not decode."""
         return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
 
-    def _without_registry(self, named: Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
+    def _without_registry(self, named: schemas.Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
         in_front = named.payload is not data
         if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
             # Readable as it is; or as long as a number of Java's own serializer, which begins with a zero, too.
@@ -116,14 +104,16 @@ class RecordDecoder:
         name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
         return self._as_sent(data), Encoding("", "", len(data), f"it names a schema, {name}, and {asked}")
 
-    def _made(self, schema: Schema, named: Framed, *, is_bare: bool, allowance: Allowance) -> bytes:
+    def _made(
+        self, schema: schemas.Schema, named: schemas.Framed, *, is_bare: bool, allowance: schemas.Allowance
+    ) -> bytes:
         if is_bare and self._mask:
             # Another schema's field could stand in the place of a masked one.
-            raise NotDecoded("fields are masked here, so it is not guessed at")
-        if is_bare and (schema.kind != AVRO or not schema.name):
-            raise NotDecoded(f"a schema of {schema.kind} says too little of bytes to know them by it")
+            raise schemas.NotDecoded("fields are masked here, so it is not guessed at")
+        if is_bare and (schema.kind != schemas.AVRO or not schema.name):
+            raise schemas.NotDecoded(f"a schema of {schema.kind} says too little of bytes to know them by it")
         if len(named.payload) > LARGEST_PAYLOAD:
-            raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
+            raise schemas.NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
         return schema.decode(named.payload, named.indexes, allowance)
 
 
@@ -134,14 +124,14 @@ def _is_document(data: bytes) -> bool:
         return False
 
 
-_NOT_ASKED = {GLUE: "no Glue registry is asked", FINGERPRINT: "kac asks for ids and GUIDs alone"}
+_NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
 """Bytes of a long number of Java's."""
 _MOST_LIKELY = 1 << 24
 """Registries count their ids from 1 on: without one to ask, a higher number is no reason to see an id in it."""
 
 
-def _note(schema: Schema, topic: str, *, is_bare: bool) -> str:
+def _note(schema: schemas.Schema, topic: str, *, is_bare: bool) -> str:
     """Return what is to be known of a schema that decoded a record of a topic, ``""`` for nothing."""
     if is_bare:
         return "it names no schema: decoded by the newest of the topic's subject"

@@ -9,44 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model import cluster as model_cluster
+from console.model import quota
 from console.model.acl import Acl
-from console.model.cluster import (
-    BrokerVersion,
-    ClusterFeatures,
-    ClusterInfo,
-    DelegationToken,
-    Group,
-    GroupLag,
-    GroupPolls,
-    GroupPosition,
-    LogDir,
-    LogRange,
-    Quorum,
-    Reassignment,
-    ReplicaLogs,
-    ScramCredential,
-    ScramListing,
-    TieredOffsets,
-    Topic,
-    TopicListing,
-    is_gone,
-    settled,
-)
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
-from console.model.quota import (
-    CLIENT_ID,
-    CONSUMER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    Match,
-    QuotaEntity,
-    QuotaFilter,
-    QuotaValues,
-)
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
 
 if TYPE_CHECKING:
@@ -56,7 +27,7 @@ if TYPE_CHECKING:
 TopicPartition = tuple[str, int]
 """A topic and the number of a partition of it."""
 
-EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
+EMPTY_CLUSTER = model_cluster.ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
 class Snapshot(Struct, frozen=True):
@@ -83,33 +54,33 @@ class Snapshot(Struct, frozen=True):
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
 
-    cluster: ClusterInfo = EMPTY_CLUSTER
-    versions: Mapping[int, BrokerVersion] = field(default_factory=dict)
-    quorum: Quorum | None = None
+    cluster: model_cluster.ClusterInfo = EMPTY_CLUSTER
+    versions: Mapping[int, model_cluster.BrokerVersion] = field(default_factory=dict)
+    quorum: model_cluster.Quorum | None = None
     quorum_asked: datetime | None = None
-    topics: Mapping[str, Topic] = field(default_factory=dict)
+    topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    quotas: Mapping[QuotaEntity, QuotaValues] = field(default_factory=dict)
+    quotas: Mapping[quota.QuotaEntity, quota.QuotaValues] = field(default_factory=dict)
     quotas_sparse: bool = False
     acls: tuple[Acl, ...] = ()
-    scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
-    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
+    tokens: Mapping[str, model_cluster.DelegationToken] = field(default_factory=dict)
+    groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
-    lags: Mapping[str, GroupLag] = field(default_factory=dict)
-    group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
-    log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
-    tiered: Mapping[TopicPartition, TieredOffsets] = field(default_factory=dict)
+    lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
+    group_positions: Mapping[str, model_cluster.GroupPosition] = field(default_factory=dict)
+    log_ranges: Mapping[TopicPartition, model_cluster.LogRange] = field(default_factory=dict)
+    tiered: Mapping[TopicPartition, model_cluster.TieredOffsets] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
-    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    reassignments: tuple[Reassignment, ...] = ()
-    features: ClusterFeatures | None = None
-    replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[model_cluster.LogDir, ...]] = field(default_factory=dict)
+    reassignments: tuple[model_cluster.Reassignment, ...] = ()
+    features: model_cluster.ClusterFeatures | None = None
+    replica_logs: Mapping[TopicPartition, model_cluster.ReplicaLogs] = field(default_factory=dict)
     rates: Rates = NOT_POLLED
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -209,7 +180,7 @@ class DirCopy(NamedTuple):
     behind: int
 
 
-def dir_copies(log_dirs: Mapping[int, Sequence[LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
+def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
     """Return the copies between log directories of a broker that are under way."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
@@ -253,7 +224,7 @@ def with_part(part: Part, snapshot: Snapshot, found: object, at: datetime) -> Sn
     return replace(with_failures(snapshot, part, ()), **{part: same}, read_at=read_at)
 
 
-def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
+def with_cluster(snapshot: Snapshot, cluster: model_cluster.ClusterInfo, at: datetime) -> Snapshot:
     """Return the snapshot with newly read brokers and ids of the cluster."""
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
     rules = snapshot.observer_rules
@@ -264,7 +235,7 @@ def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snap
     )
 
 
-def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure, ...]:
+def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tuple[ReadFailure, ...]:
     """Return the failures without those of unknown brokers that are there now: their parts are read again."""
     if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
         return snapshot.failures
@@ -283,7 +254,7 @@ def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
     return replace(snapshot, quorum_asked=at)
 
 
-def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
+def with_quorum(snapshot: Snapshot, quorum: model_cluster.Quorum | None, at: datetime) -> Snapshot:
     """Return the snapshot with the KRaft quorum, None where the cluster has none."""
     return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
@@ -302,7 +273,7 @@ def host_ranges(snapshot: Snapshot) -> bool:
     return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
-def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
+def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whole: bool, at: datetime) -> Snapshot:
     """Return the snapshot with a listing of topics; those that are gone take their configs with them.
 
     Args:
@@ -322,7 +293,7 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
         topics = merged(snapshot.topics, listing.topics, gone)
     # What was counted of a topic is nothing of another that has its name now.
-    former = {name for name, *both in differing(snapshot.topics, topics) if is_gone(*both)} - gone
+    former = {name for name, *both in differing(snapshot.topics, topics) if model_cluster.is_gone(*both)} - gone
     if former:
         snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
     without = [*map(topic_resource, gone)]
@@ -395,7 +366,7 @@ def config_label(resource: ConfigResource) -> str:
     return f"{resource.type.name.lower()} {resource.name or '<default>'}"
 
 
-def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+def with_quotas(snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], at: datetime) -> Snapshot:
     """Return the snapshot with all quotas of the cluster."""
     return replace(
         snapshot,
@@ -405,7 +376,9 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], a
     )
 
 
-def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+def with_quota_survey(
+    snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], at: datetime
+) -> Snapshot:
     """Return the snapshot with the quotas of all users, clients and addresses by themselves; those of users' clients
     stay as they are known."""
     pairs = {entity: values for entity, values in snapshot.quotas.items() if entity.is_combined}
@@ -418,7 +391,7 @@ def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValu
 
 
 def with_quotas_of(
-    snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
+    snapshot: Snapshot, filters: Sequence[quota.QuotaFilter], found: Mapping[quota.QuotaEntity, quota.QuotaValues]
 ) -> Snapshot:
     """Return the snapshot with the quotas that match some filters; known ones that match and were not found are
     removed."""
@@ -433,12 +406,14 @@ def with_quotas_of(
     return replace(snapshot, quotas=merged)
 
 
-def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[QuotaFilter]) -> list[QuotaEntity]:
+def _concerned(
+    known: Mapping[quota.QuotaEntity, quota.QuotaValues], filters: Sequence[quota.QuotaFilter]
+) -> list[quota.QuotaEntity]:
     """Return the known entities that some filters match. The names are compared first: few of 200,000 entities have one
     of them."""
     matches = [match for wanted in filters for match in wanted.components]
-    names = {match.name if match.match == Match.EXACT else None for match in matches}
-    by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
+    names = {match.name if match.match == quota.Match.EXACT else None for match in matches}
+    by_name = all(wanted.components for wanted in filters) and all(m.match != quota.Match.ANY_NAME for m in matches)
     near = [e for e in known if e and (e[1] in names or e[-1] in names)] if by_name else known
     return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
 
@@ -457,7 +432,7 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
     return replace(snapshot, acls=acls, read_at=_read_at(snapshot, Part.ACLS, at))
 
 
-def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snapshot:
+def with_scram(snapshot: Snapshot, listing: model_cluster.ScramListing, at: datetime) -> Snapshot:
     """Return the snapshot with all SCRAM users; users that could not be described keep what was known."""
     kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
     scram = share(snapshot.scram, {**kept, **listing.users})
@@ -465,7 +440,7 @@ def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snaps
     return replace(known, scram=scram, read_at=_read_at(snapshot, Part.SCRAM, at))
 
 
-def _is_described(known: Group | None, listed: Group) -> bool:
+def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group) -> bool:
     """Return whether a listing has nothing new on a group whose members may be known. Before ListGroups version 4 it
     has no states."""
     return known is not None and (known.state, known.type, known.coordinator) == (
@@ -475,13 +450,15 @@ def _is_described(known: Group | None, listed: Group) -> bool:
     )
 
 
-def _who_had_members(known: frozenset[str], groups: Iterable[Group]) -> frozenset[str]:
+def _who_had_members(known: frozenset[str], groups: Iterable[model_cluster.Group]) -> frozenset[str]:
     """Return the groups that had members, with those of these that have some; one without a state is left out."""
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 
 
-def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
+def with_groups(
+    snapshot: Snapshot, groups: Mapping[str, model_cluster.Group], *, whole: bool, at: datetime
+) -> Snapshot:
     """Return the snapshot with newly read groups.
 
     Args:
@@ -516,7 +493,7 @@ def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
 
 def trends_after(
     known: Mapping[str, LagTrend],
-    lags: Mapping[str, GroupLag],
+    lags: Mapping[str, model_cluster.GroupLag],
     at: datetime,
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
@@ -527,7 +504,7 @@ def trends_after(
     return {name: trend_after(known.get(name), lag, moment, throttled=name in throttled) for name, lag in lags.items()}
 
 
-def trends_of_polls(snapshot: Snapshot, polls: GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
+def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
     """Return the trends of the groups that were polled, and of these alone. What a quota may delay is stuck later."""
     trends = trends_after(snapshot.lag_trends, polls.lags, at)
     # A cluster may have a million quotas: they are looked through for groups that stand still alone.
@@ -537,22 +514,26 @@ def trends_of_polls(snapshot: Snapshot, polls: GroupPolls, at: datetime) -> Mapp
     return {**trends, **trends_after(snapshot.lag_trends, delayed, at, throttled)}
 
 
-def throttled_groups(groups: Mapping[str, Group], quotas: Mapping[QuotaEntity, QuotaValues]) -> frozenset[str]:
+def throttled_groups(
+    groups: Mapping[str, model_cluster.Group], quotas: Mapping[quota.QuotaEntity, quota.QuotaValues]
+) -> frozenset[str]:
     """Return the groups of which a quota may delay what a member reads. Whose user a member is, no answer says: where a
     user has a quota, it may be of any.
     """
     limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
-    clients = {entity.name_of(CLIENT_ID) if entity.has(CLIENT_ID) else None for entity in limiting}
+    clients = {entity.name_of(quota.CLIENT_ID) if entity.has(quota.CLIENT_ID) else None for entity in limiting}
     if None in clients:
         return frozenset(groups)
     of_members = ((name, {member.client_id for member in group.members or ()}) for name, group in groups.items())
     return frozenset(name for name, own in of_members if own & clients)
 
 
-_READING = {CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE}
+_READING = {quota.CONSUMER_BYTE_RATE, quota.REQUEST_PERCENTAGE}
 
 
-def with_group_polls(snapshot: Snapshot, polls: GroupPolls, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:
+def with_group_polls(
+    snapshot: Snapshot, polls: model_cluster.GroupPolls, trends: Mapping[str, LagTrend], at: datetime
+) -> Snapshot:
     """Return the snapshot with groups that were polled, their trends, and what could not be read of them."""
     asked = {part for name in polls.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
@@ -574,7 +555,7 @@ def with_group_polls(snapshot: Snapshot, polls: GroupPolls, trends: Mapping[str,
 
 
 def with_group_positions(
-    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, GroupPosition], at: datetime
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, model_cluster.GroupPosition], at: datetime
 ) -> Snapshot:
     """Return the snapshot with the positions of groups that were asked for; a group that does not exist leaves the
     groups, too."""
@@ -589,7 +570,7 @@ def with_group_positions(
 
 
 def with_log_ranges(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange]
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.LogRange]
 ) -> Snapshot:
     """Return the snapshot with the ranges of logs that were asked for; those that were not found become unknown."""
     missing = frozenset(asked) - found.keys()
@@ -597,7 +578,9 @@ def with_log_ranges(
     return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
 
 
-def with_tiered(snapshot: Snapshot, topic: str, found: Mapping[TopicPartition, TieredOffsets]) -> Snapshot:
+def with_tiered(
+    snapshot: Snapshot, topic: str, found: Mapping[TopicPartition, model_cluster.TieredOffsets]
+) -> Snapshot:
     """Return the snapshot with the tiered offsets of a topic; partitions that were not found become unknown."""
     kept = {place: known for place, known in snapshot.tiered.items() if place[0] != topic}
     tiered = share(snapshot.tiered, {**kept, **found})
@@ -609,7 +592,9 @@ def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
-def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], rates: Rates, at: datetime) -> Snapshot:
+def with_log_dirs(
+    snapshot: Snapshot, dirs: Mapping[int, tuple[model_cluster.LogDir, ...]], rates: Rates, at: datetime
+) -> Snapshot:
     """Return the snapshot with the log directories of the brokers.
 
     Args:
@@ -628,13 +613,13 @@ def with_end_offsets(
     return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
-def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, Topic]]:
+def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
     """Yield the topics by name, as the running moves leave them."""
-    moves: dict[str, list[Reassignment]] = {}
+    moves: dict[str, list[model_cluster.Reassignment]] = {}
     for move in snapshot.reassignments:
         moves.setdefault(move.topic, []).append(move)
     for name, topic in snapshot.topics.items():
-        yield name, settled(topic, moves.get(name, ()))
+        yield name, model_cluster.settled(topic, moves.get(name, ()))
 
 
 def with_transactions(
@@ -658,7 +643,7 @@ def with_transactions(
 
 
 def with_replica_logs(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, ReplicaLogs]
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.ReplicaLogs]
 ) -> Snapshot:
     """Return the snapshot with what the replicas of the partitions that were asked for hold; those that were not found
     become unknown."""

@@ -13,8 +13,8 @@ from console.model.elections import needs_preferred, why_not_preferred
 from console.model.numbers import commas
 from console.model.parts import Part
 from console.model.snapshot import ReplicaPlace, Snapshot
+from console.operations import goals
 from console.operations.forecast import forecast
-from console.operations.goals import Drain, MoveTopic, Reassign, Replace, Replicate, Restore, within_a_broker
 from console.operations.operation import Operation, State, Step
 from console.operations.placement import Placement, placement_of, read_log_dirs
 from console.operations.planner import propose
@@ -268,7 +268,7 @@ def _waits(
         if place not in own and _concerns(operation, place[0], move.replicas):
             yield f"{place[0]}/{place[1]}: another tool moves it; it has to end, or to be cancelled there"
     said = {(topic, number) for topic, number, _ in copying}
-    if not within_a_broker(operation.goal):
+    if not goals.within_a_broker(operation.goal):
         said |= moves_in(snapshot).keys()
     for held in proposal.held:
         if (held.topic, held.number) not in said:
@@ -296,16 +296,16 @@ def _waits(
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
     """Return whether the goal can't be reached while another tool moves a partition."""
     match operation.goal:
-        case Drain(brokers=brokers):
+        case goals.Drain(brokers=brokers):
             return any(broker in replicas for broker in brokers)
-        case Replace(broker=broker):
+        case goals.Replace(broker=broker):
             return broker in replicas
-        case MoveTopic(topic=name) | Replicate(topic=name):
+        case goals.MoveTopic(topic=name) | goals.Replicate(topic=name):
             return name == topic
-        case Restore(replicas=wanted) | Reassign(replicas=wanted):
+        case goals.Restore(replicas=wanted) | goals.Reassign(replicas=wanted):
             return any(name == topic for name, _, _ in wanted)
         case goal:
-            return not within_a_broker(goal)  # what is held says it there
+            return not goals.within_a_broker(goal)  # what is held says it there
 
 
 def _unread_text(brokers: Sequence[int], number: int) -> str:

@@ -12,17 +12,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from console.model import snapshot as model_snapshot
 from console.model.cluster import destination
 from console.model.journal_lines import Origin, Who
-from console.model.snapshot import (
-    DirCopy,
-    ReplicaPlace,
-    Snapshot,
-    TopicPartition,
-    dir_copies,
-    held_sizes,
-    replica_sizes,
-)
 from console.operations.goals import Goal
 from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Owned, Throttles
@@ -55,7 +47,7 @@ class Step(Struct, frozen=True):
     moves: tuple[Relocation, ...] = ()
     sets: Throttles = Throttles()
     dirs: tuple[DirMove, ...] = ()
-    elects: tuple[TopicPartition, ...] = ()
+    elects: tuple[model_snapshot.TopicPartition, ...] = ()
 
 
 class Progress(Struct, frozen=True):
@@ -106,26 +98,26 @@ class Operation(Struct, frozen=True):
         """Whether it waits for something, and copies nothing meanwhile."""
         return self.progress is not None and self.progress.is_held_up
 
-    def moves(self) -> Mapping[TopicPartition, Relocation]:
+    def moves(self) -> Mapping[model_snapshot.TopicPartition, Relocation]:
         """Return the operation's last move of each partition."""
         return {(move.topic, move.number): move for step in self.steps for move in step.moves}
 
-    def originals(self) -> Mapping[TopicPartition, tuple[int, ...]]:
+    def originals(self) -> Mapping[model_snapshot.TopicPartition, tuple[int, ...]]:
         """Return the replicas of each partition before its first move."""
-        found: dict[TopicPartition, tuple[int, ...]] = {}
+        found: dict[model_snapshot.TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
                 # The first move counts: later ones begin where the operation itself has put the replicas.
                 found.setdefault((move.topic, move.number), move.before)
         return found
 
-    def dir_moves(self) -> Mapping[ReplicaPlace, DirMove]:
+    def dir_moves(self) -> Mapping[model_snapshot.ReplicaPlace, DirMove]:
         """Return the operation's last move of each replica into another directory."""
         return {move.place: move for step in self.steps for move in step.dirs}
 
-    def dir_originals(self) -> Mapping[ReplicaPlace, str]:
+    def dir_originals(self) -> Mapping[model_snapshot.ReplicaPlace, str]:
         """Return the directory of each replica before its first move."""
-        found: dict[ReplicaPlace, str] = {}
+        found: dict[model_snapshot.ReplicaPlace, str] = {}
         for step in self.steps:
             for move in step.dirs:
                 found.setdefault(move.place, move.before)
@@ -145,7 +137,7 @@ class Operation(Struct, frozen=True):
         """Return all throttles that the operation has set."""
         return Owned.of(step.sets for step in self.steps)
 
-    def running(self, snapshot: Snapshot) -> Mapping[TopicPartition, Relocation]:
+    def running(self, snapshot: model_snapshot.Snapshot) -> Mapping[model_snapshot.TopicPartition, Relocation]:
         """Return the operation's moves that are under way. A move to other brokers than it asked for is another
         tool's.
         """
@@ -156,19 +148,23 @@ class Operation(Struct, frozen=True):
             if place in mine and destination(move) == mine[place].after
         }
 
-    def copying(self, snapshot: Snapshot) -> Mapping[ReplicaPlace, DirCopy]:
+    def copying(
+        self, snapshot: model_snapshot.Snapshot
+    ) -> Mapping[model_snapshot.ReplicaPlace, model_snapshot.DirCopy]:
         """Return the operation's copies between directories that are under way. A copy into another directory than it
         asked for is another tool's.
         """
         mine = self.dir_moves()
         if not mine:
             return {}
-        copies = dir_copies(snapshot.log_dirs)
+        copies = model_snapshot.dir_copies(snapshot.log_dirs)
         return {place: copy for place, copy in copies.items() if place in mine and copy.after == mine[place].after}
 
 
 def copied_bytes(
-    snapshot: Snapshot, places: Iterable[TopicPartition], copies: Iterable[DirCopy] = ()
+    snapshot: model_snapshot.Snapshot,
+    places: Iterable[model_snapshot.TopicPartition],
+    copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
     """Return how many bytes the new replicas of moving partitions, and copies between directories, have and how many
     they lack. A replica of unknown size lacks all.
@@ -179,12 +175,14 @@ def copied_bytes(
     return between + within, left + sum(each.size for each in some) - within
 
 
-def _copied_between(snapshot: Snapshot, places: Iterable[TopicPartition]) -> tuple[int, int]:
+def _copied_between(
+    snapshot: model_snapshot.Snapshot, places: Iterable[model_snapshot.TopicPartition]
+) -> tuple[int, int]:
     moves = moves_in(snapshot)
     wanted = {place: moves[place].adding for place in places if place in moves}
     if not wanted:
         return 0, 0
-    whole, held = replica_sizes(snapshot), held_sizes(snapshot, wanted.keys())
+    whole, held = model_snapshot.replica_sizes(snapshot), model_snapshot.held_sizes(snapshot, wanted.keys())
     copied = sum(
         min(held.get(place, {}).get(broker, 0), whole.get(place, 0))
         for place, adding in wanted.items()

@@ -13,26 +13,14 @@ from typing import NamedTuple
 
 from console.model.nodes import holds_nothing
 from console.model.snapshot import Snapshot
+from console.operations import goals
 from console.operations.balance import balanced
 from console.operations.directories import propose_dirs
-from console.operations.goals import (
-    Balance,
-    Drain,
-    DrainDir,
-    Goal,
-    MoveIntoDir,
-    MoveTopic,
-    Reassign,
-    Replace,
-    Replicate,
-    Restore,
-    brokers_of,
-)
 from console.operations.placement import Placed, Placement, replica_counts
 from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
 
-def propose(goal: Goal, placement: Placement) -> Proposal:
+def propose(goal: goals.Goal, placement: Placement) -> Proposal:
     """Return the moves that bring a placement to a goal, and what has to wait. Pure: the same placement gives the same
     moves.
 
@@ -47,17 +35,17 @@ def propose(goal: Goal, placement: Placement) -> Proposal:
         UnknownPlace: the goal names a broker, topic or directory that the cluster does not have.
     """
     check(goal, placement)
-    if isinstance(goal, DrainDir | MoveIntoDir):
+    if isinstance(goal, goals.DrainDir | goals.MoveIntoDir):
         return propose_dirs(goal, placement)
-    found = _balance(placement) if isinstance(goal, Balance) else _Filling(placement).proposal(goal)
+    found = _balance(placement) if isinstance(goal, goals.Balance) else _Filling(placement).proposal(goal)
     # Lists alone can have both: replicas that leave their broker, and others that change their directory.
-    if not isinstance(goal, Restore | Reassign) or not goal.dirs:
+    if not isinstance(goal, goals.Restore | goals.Reassign) or not goal.dirs:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
     return Proposal(tuple(found.moves), (*found.held, *within.held), within.dirs, within.waits)
 
 
-def check_named(goal: Goal, snapshot: Snapshot) -> None:
+def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
     """Check, before a goal begins, that it names no controller as a broker: that holds no replicas.
 
     Args:
@@ -66,12 +54,12 @@ def check_named(goal: Goal, snapshot: Snapshot) -> None:
     Raises:
         UnknownPlace: it names one that is no broker as well.
     """
-    for broker in sorted(brokers_of(goal)):
+    for broker in sorted(goals.brokers_of(goal)):
         if what := holds_nothing(snapshot, broker):
             raise UnknownPlace(what)
 
 
-def check(goal: Goal, placement: Placement) -> None:
+def check(goal: goals.Goal, placement: Placement) -> None:
     """Check that a goal can be meant for this cluster. Brokers that are drained may be gone already.
 
     Raises:
@@ -79,11 +67,11 @@ def check(goal: Goal, placement: Placement) -> None:
             for the operator.
     """
     match goal:
-        case MoveTopic(brokers=brokers):
+        case goals.MoveTopic(brokers=brokers):
             named = {*brokers}
-        case Replace(by=by):
+        case goals.Replace(by=by):
             named = {by}
-        case Reassign(replicas=wanted):
+        case goals.Reassign(replicas=wanted):
             named = {broker for _, _, brokers in wanted for broker in brokers}
             there = {(each.topic, each.number) for each in placement.partitions}
             if unknown := next(((topic, number) for topic, number, _ in wanted if (topic, number) not in there), None):
@@ -92,11 +80,13 @@ def check(goal: Goal, placement: Placement) -> None:
             named = set()
     for broker in sorted(named - placement.hosts.keys()):
         raise UnknownPlace(f"broker {broker} is not in the cluster")
-    if isinstance(goal, Replace) and goal.by == goal.broker:
+    if isinstance(goal, goals.Replace) and goal.by == goal.broker:
         raise UnknownPlace(f"broker {goal.broker} can't replace itself")
-    if isinstance(goal, MoveTopic | Replicate) and all(each.topic != goal.topic for each in placement.partitions):
+    if isinstance(goal, goals.MoveTopic | goals.Replicate) and all(
+        each.topic != goal.topic for each in placement.partitions
+    ):
         raise UnknownPlace(f"there is no topic {goal.topic}")
-    if isinstance(goal, Replicate) and goal.replicas < 1:
+    if isinstance(goal, goals.Replicate) and goal.replicas < 1:
         raise UnknownPlace("a partition has at least one replica")
 
 
@@ -157,9 +147,9 @@ class _Filling:
         self.free = {each.id: each.free for each in placement.hosts.values()}
         self.listed: dict[tuple[str, int], tuple[int, ...]] = {}
 
-    def proposal(self, goal: Goal) -> _Found:
+    def proposal(self, goal: goals.Goal) -> _Found:
         found = _Found([], [])
-        if isinstance(goal, Restore | Reassign):
+        if isinstance(goal, goals.Restore | goals.Reassign):
             self.listed = {(topic, number): replicas for topic, number, replicas in goal.replicas}
         for each in self.placement.partitions:
             try:
@@ -188,19 +178,19 @@ class _Filling:
         self.leads[each.replicas[0]] -= 1
         self.leads[after[0]] += 1
 
-    def _after(self, goal: Goal, each: Placed) -> tuple[int, ...]:
+    def _after(self, goal: goals.Goal, each: Placed) -> tuple[int, ...]:
         """Return the replicas that the goal wants of a partition.
 
         Raises:
             _NoPlace: it has to wait.
         """
         match goal:
-            case Drain(brokers=brokers):
+            case goals.Drain(brokers=brokers):
                 if not any(broker in each.replicas for broker in brokers):
                     return each.replicas
                 others = [b for b in self.taking if b not in brokers]
                 return self._filled(each, each.replicas, brokers, others, others)
-            case Replace(broker=old, by=new):
+            case goals.Replace(broker=old, by=new):
                 if old not in each.replicas:
                     return each.replicas
                 others = [b for b in self.taking if b != old]
@@ -208,18 +198,18 @@ class _Filling:
                 # the old.
                 by = others if new in each.replicas else [b for b in others if b == new]
                 return self._filled(each, each.replicas, (old,), by, others)
-            case MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
+            case goals.MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
                 gone = [broker for broker in each.replicas if broker not in brokers]
                 among = [b for b in self.taking if b in brokers]
                 return self._filled(each, each.replicas, gone, among, among)
-            case Replicate(topic=topic, replicas=wanted) if topic == each.topic:
+            case goals.Replicate(topic=topic, replicas=wanted) if topic == each.topic:
                 more = wanted - len(each.replicas)
                 if more < 0:
                     return self._fewer(each, -more)
                 # Negative ids stand for replicas to be added: no broker has one.
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
-            case Restore() | Reassign():
+            case goals.Restore() | goals.Reassign():
                 return self._as_listed(each)
             case _:
                 return each.replicas

@@ -11,24 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from console.model import authorizer
 from console.model.acl import Acl
-from console.model.authorizer import (
-    ALLOW,
-    DENY,
-    EVERYBODY,
-    OPERATIONS_OF,
-    PREFIXED,
-    WILDCARD,
-    AclIndex,
-    Request,
-    address_in,
-    covers,
-    granted,
-    is_compared,
-    is_pattern,
-    is_within,
-    pattern_of,
-)
 from console.model.codes import AclOperation, AclResourceType
 from console.model.numbers import plural
 from console.model.parts import Part
@@ -66,8 +50,8 @@ class Change(NamedTuple):
     were read. limit: how many resources may be judged one by one for one edit.
     """
 
-    before: AclIndex
-    after: AclIndex
+    before: authorizer.AclIndex
+    after: authorizer.AclIndex
     existing: Mapping[AclResourceType, Sequence[str]]
     limit: int = MOST_NARROWER
 
@@ -94,7 +78,7 @@ def change_by(draft: Draft) -> Change:
     edits = [each.edit for each in draft.staged]
     added = [edit.acl for edit in edits if isinstance(edit, AddAcl)]
     removed = [edit.acl for edit in edits if isinstance(edit, RemoveAcl)]
-    before = AclIndex(snapshot.acls, ranges=host_ranges(snapshot))
+    before = authorizer.AclIndex(snapshot.acls, ranges=host_ranges(snapshot))
     existing: dict[AclResourceType, Sequence[str]] = {}
     if draft.read(Part.TOPICS):
         existing[_TOPIC] = sorted(snapshot.topics)
@@ -106,7 +90,7 @@ def change_by(draft: Draft) -> Change:
 
 def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
     acl, before, after = edit.acl, change.before, change.after
-    takes = isinstance(edit, RemoveAcl) == (acl.permission == ALLOW)
+    takes = isinstance(edit, RemoveAcl) == (acl.permission == authorizer.ALLOW)
     if takes:
         yield from _moves(acl, before, after, change, "loses", "lose")
     elif isinstance(edit, RemoveAcl):
@@ -117,26 +101,29 @@ def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
         name = any_name(acl)
         if not any(after.patterns_on(acl.resource_type, name)):
             yield (
-                f"no ACL is left on {_where(acl)}{' without one of their own' if is_pattern(acl) else ''}: closed to "
-                "all but super users, or open to everyone where the brokers have allow.everyone.if.no.acl.found=true"
+                f"no ACL is left on {_where(acl)}{' without one of their own' if authorizer.is_pattern(acl) else ''}: "
+                "closed to all but super users, or open to everyone where the brokers have "
+                "allow.everyone.if.no.acl.found=true"
             )
 
 
-def _overridden(acl: Acl, after: AclIndex) -> Iterator[str]:
+def _overridden(acl: Acl, after: authorizer.AclIndex) -> Iterator[str]:
     """Yield a line for an allow that a deny overrides for the very principal and pattern."""
-    host = None if acl.host == WILDCARD else acl.host
-    request = Request(acl.principal, host, acl.operation, acl.resource_type, any_name(acl))
-    denied = next((each for each in after.matching(request) if each.permission == DENY), None)
+    host = None if acl.host == authorizer.WILDCARD else acl.host
+    request = authorizer.Request(acl.principal, host, acl.operation, acl.resource_type, any_name(acl))
+    denied = next((each for each in after.matching(request) if each.permission == authorizer.DENY), None)
     if denied is not None:
         yield f"it changes nothing for {acl.principal}: deny {denied.principal} {denied.operation.name} overrides it"
 
 
-def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, many: str) -> Iterator[str]:
+def _moves(
+    acl: Acl, held: authorizer.AclIndex, left: authorizer.AclIndex, change: Change, one: str, many: str
+) -> Iterator[str]:
     """Yield what the ACLs of `held` allow and those of `left` do not: one line for all principals with the same
     change.
     """
     # A change for everybody may mean nothing to a principal whom other ACLs decide for: those are judged apart.
-    own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == EVERYBODY else []
+    own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == authorizer.EVERYBODY else []
     limit = max(FEWEST, change.limit // (len(own[:MOST_JUDGED]) + 1))
     names = _names(acl, change.existing)
     moved, unjudged = moves(acl, acl.principal, held, left, names, limit)
@@ -147,7 +134,7 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
         # Principals with the same result as everybody need no line of their own.
         if found != moved:
             apart.setdefault(tuple(found), []).append(principal)
-    who = ("everyone else" if apart else "everyone") if acl.principal == EVERYBODY else acl.principal
+    who = ("everyone else" if apart else "everyone") if acl.principal == authorizer.EVERYBODY else acl.principal
     for move in moved:
         yield f"{who} {one} {_text(acl, move, names, change)}"
     for others, all_ in apart.items():
@@ -162,7 +149,12 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
 
 
 def moves(
-    acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str], limit: int = MOST_NARROWER
+    acl: Acl,
+    principal: str,
+    held: authorizer.AclIndex,
+    left: authorizer.AclIndex,
+    names: Sequence[str],
+    limit: int = MOST_NARROWER,
 ) -> Moves:
     """Return what a principal may do by `held` and not by `left`, among the operations and resources of an ACL.
 
@@ -175,9 +167,9 @@ def moves(
     special, unjudged = narrower[:limit], set(narrower[limit:])
     another = any_name(acl)
     found: dict[tuple[tuple[str, ...], bool, tuple[str, ...], tuple[str, ...]], list[AclOperation]] = {}
-    for operation in granted(acl):
+    for operation in authorizer.granted(acl):
         by_hosts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-        request = Request(principal, None, operation, type_, another)
+        request = authorizer.Request(principal, None, operation, type_, another)
         for_others = _hosts_moved(acl, request, held, left)
         for name in special:
             hosts = _hosts_moved(acl, request._replace(resource_name=name), held, left)
@@ -187,13 +179,13 @@ def moves(
             apart = {*special, *unjudged}
             by_hosts.setdefault(for_others, []).extend(name for name in names if name not in apart)
         for hosts, moved in by_hosts.items():
-            key = tuple(sorted(moved)), hosts == for_others and is_pattern(acl), *hosts
+            key = tuple(sorted(moved)), hosts == for_others and authorizer.is_pattern(acl), *hosts
             found.setdefault(key, []).append(operation)
     return Moves([Move(tuple(operations), *key) for key, operations in found.items()], len(unjudged))
 
 
 def _hosts_moved(
-    acl: Acl, request: Request, held: AclIndex, left: AclIndex
+    acl: Acl, request: authorizer.Request, held: authorizer.AclIndex, left: authorizer.AclIndex
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return the addresses from which a request moves: the only ones (none: all addresses), and the exceptions among
     all. None where nothing moves.
@@ -205,57 +197,63 @@ def _hosts_moved(
 
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
-    if acl.host != WILDCARD:
+    if acl.host != authorizer.WILDCARD:
         # An address that brokers never compare with a client's grants and denies nothing.
-        if not is_compared(acl.host, ranges=held.ranges):
+        if not authorizer.is_compared(acl.host, ranges=held.ranges):
             return None
-        return ((acl.host,), ()) if moves_from(address_in(acl.host, named)) else None
-    hosts = sorted(host for host in named if host != WILDCARD and is_compared(host, ranges=held.ranges))[:MOST_JUDGED]
+        return ((acl.host,), ()) if moves_from(authorizer.address_in(acl.host, named)) else None
+    hosts = sorted(
+        host for host in named if host != authorizer.WILDCARD and authorizer.is_compared(host, ranges=held.ranges)
+    )[:MOST_JUDGED]
     if moves_from(None):
-        return (), tuple(host for host in hosts if left.allows(request._replace(host=address_in(host, named))))
-    only = tuple(host for host in hosts if moves_from(address_in(host, named)))
+        return (), tuple(
+            host for host in hosts if left.allows(request._replace(host=authorizer.address_in(host, named)))
+        )
+    only = tuple(host for host in hosts if moves_from(authorizer.address_in(host, named)))
     return (only, ()) if only else None
 
 
 def any_name(acl: Acl) -> str:
     """Return the name of a literal ACL, or a name that a pattern matches and that no other ACL names."""
-    if not is_pattern(acl):
+    if not authorizer.is_pattern(acl):
         return acl.resource_name
-    return (acl.resource_name if acl.pattern_type == PREFIXED else "") + _LAST
+    return (acl.resource_name if acl.pattern_type == authorizer.PREFIXED else "") + _LAST
 
 
 def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Sequence[str]:
     """Return the existing resources that the ACL matches; of a literal ACL the one that it names."""
-    if not is_pattern(acl):
+    if not authorizer.is_pattern(acl):
         return (acl.resource_name,)
     names = existing.get(acl.resource_type, ())
-    if acl.pattern_type != PREFIXED:
-        return [name for name in names if covers(pattern_of(acl), acl.resource_type, name)]
+    if acl.pattern_type != authorizer.PREFIXED:
+        return [name for name in names if authorizer.covers(authorizer.pattern_of(acl), acl.resource_type, name)]
     prefix = acl.resource_name
     return names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST)]
 
 
-def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str]) -> list[str]:
+def _narrower(
+    acl: Acl, principal: str, held: authorizer.AclIndex, left: authorizer.AclIndex, names: Sequence[str]
+) -> list[str]:
     """Return the names that narrower ACLs of the principal or of everybody match."""
-    if not is_pattern(acl):
+    if not authorizer.is_pattern(acl):
         return []
-    who = {principal, EVERYBODY}
+    who = {principal, authorizer.EVERYBODY}
     own = {pattern for index in (held, left) for each in who for pattern in index.patterns_of(each)}
-    inner = [each for each in own if each != pattern_of(acl) and is_within(each, acl)]
-    prefixes = tuple(each.name for each in inner if each.pattern_type == PREFIXED)
-    literals = {each.name for each in inner if each.pattern_type != PREFIXED}
+    inner = [each for each in own if each != authorizer.pattern_of(acl) and authorizer.is_within(each, acl)]
+    prefixes = tuple(each.name for each in inner if each.pattern_type == authorizer.PREFIXED)
+    literals = {each.name for each in inner if each.pattern_type != authorizer.PREFIXED}
     if not inner:
         return []
     return [name for name in names if name in literals or (prefixes and name.startswith(prefixes))]
 
 
-def _with_own(acl: Acl, index: AclIndex) -> Iterator[str]:
+def _with_own(acl: Acl, index: authorizer.AclIndex) -> Iterator[str]:
     """Yield the principals with ACLs of their own on a resource that the ACL matches."""
     there = [*index.patterns_on(acl.resource_type, any_name(acl))]
-    if is_pattern(acl):
-        there += [each for each in index.patterns() if is_within(each, acl)]
+    if authorizer.is_pattern(acl):
+        there += [each for each in index.patterns() if authorizer.is_within(each, acl)]
     for pattern in there:
-        yield from (who for who in index.principals_at(pattern) if who != EVERYBODY)
+        yield from (who for who in index.principals_at(pattern) if who != authorizer.EVERYBODY)
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------
@@ -270,12 +268,12 @@ def _text(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
 
 def operations_text(acl: Acl, operations: Sequence[AclOperation]) -> str:
     """Return operations as text: ``READ, DESCRIBE``, or ``all operations``."""
-    every = len(operations) > 1 and len(operations) == len(OPERATIONS_OF.get(acl.resource_type, ()))
+    every = len(operations) > 1 and len(operations) == len(authorizer.OPERATIONS_OF.get(acl.resource_type, ()))
     return "all operations" if every else ", ".join(operation.name for operation in operations)
 
 
 def _resources(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
-    if not is_pattern(acl) or acl.resource_type not in change.existing:
+    if not authorizer.is_pattern(acl) or acl.resource_type not in change.existing:
         return _where(acl)
     count = len(move.names)
     if not move.others:
@@ -283,16 +281,18 @@ def _resources(acl: Acl, move: Move, names: Sequence[str], change: Change) -> st
     if not names:
         return f"{_where(acl)}: none exists now"
     if not count:
-        return f"{_where(acl)} and do not exist yet" if acl.pattern_type == PREFIXED else f"new {_word(acl, 2)}"
+        return (
+            f"{_where(acl)} and do not exist yet" if acl.pattern_type == authorizer.PREFIXED else f"new {_word(acl, 2)}"
+        )
     of = f"{count:,} of {len(names):,}" if count < len(names) else f"{count:,}"
     return f"{_where(acl)}: {of} now, {_list(move.names)}"
 
 
 def _where(acl: Acl) -> str:
     """Return the resources of an ACL as text: ``topic orders``, ``topics that begin with pay``, ``all topics``."""
-    if acl.pattern_type == PREFIXED:
+    if acl.pattern_type == authorizer.PREFIXED:
         return f"{_word(acl, 2)} that begin with {acl.resource_name}"
-    if acl.resource_name == WILDCARD:
+    if acl.resource_name == authorizer.WILDCARD:
         return f"all {_word(acl, 2)}"
     word = _word(acl, 1)
     return f"the {word}" if word == "cluster" else f"{word} {acl.resource_name}"

@@ -11,13 +11,13 @@ from console.model.codes import APPEND, DELETE, SET, SUBTRACT
 from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan import requests
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
-from console.plan.requests import RECORD_LIMIT, Bin, Facts, Step, cut_note, pack
 from console.plan.staged import Staged
 from console.plan.values import result_of
 
 
-def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
+def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
     """Return one request for all edits, or as many as there are named brokers; reachable brokers come first.
 
     A resource of a named broker has to go to that broker (KIP-226, KIP-412). Everything else is sent with the first of
@@ -27,7 +27,7 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
     for staged in edits:
         assert isinstance(staged.edit, ConfigEdit)
         groups.setdefault(staged.edit.resource, []).append(staged)
-    named: dict[int, Bin] = {}
+    named: dict[int, requests.Bin] = {}
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
         broker = _broker_of(resource)
@@ -36,19 +36,21 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
         if broker is None:
             rest.append((group, records))
         else:
-            named.setdefault(broker, Bin()).add(group, records)
+            named.setdefault(broker, requests.Bin()).add(group, records)
     reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
     # Resources that any broker takes ride along with those that need a certain one: one request less.
-    packed = pack(rest, RECORD_LIMIT, [named[broker] for broker in reachable])
+    packed = requests.pack(rest, requests.RECORD_LIMIT, [named[broker] for broker in reachable])
     steps = []
     for place, each in enumerate(packed):
         to = reachable[place] if place < len(reachable) else None
-        steps.append(Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable)))
+        steps.append(
+            requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
+        )
     # Brokers that can't be reached come last: their requests fail after a timeout, and must not hold up the others.
     for broker, each in named.items():
         if broker not in reachable:
             note = f"broker {broker} could not be reached, and only it can take its configs"
-            steps.append(Step(_request(each.staged, broker, facts), tuple(each.staged), note))
+            steps.append(requests.Step(_request(each.staged, broker, facts), tuple(each.staged), note))
     return steps
 
 
@@ -57,13 +59,13 @@ def _broker_of(resource: ConfigResource) -> int | None:
     return int(resource.name) if resource.type.entity.at_broker and resource.name else None
 
 
-def _cut_note(place: int, packed: Sequence[Bin], reachable: Sequence[int]) -> str:
+def _cut_note(place: int, packed: Sequence[requests.Bin], reachable: Sequence[int]) -> str:
     if len(packed) > max(len(reachable), 1):
-        return cut_note(place, len(packed), RECORD_LIMIT)
+        return requests.cut_note(place, len(packed), requests.RECORD_LIMIT)
     return f"broker {reachable[place]}'s own configs have to go to broker {reachable[place]}" if place else ""
 
 
-def _request(edits: Sequence[Staged], broker: int | None, facts: Facts) -> AlterConfigs:
+def _request(edits: Sequence[Staged], broker: int | None, facts: requests.Facts) -> AlterConfigs:
     ops: dict[ConfigResource, list[ConfigOp]] = {}
     lists = None if facts.incremental else Inheritance(Snapshot(configs=facts.configs))
     for staged in edits:
@@ -89,7 +91,7 @@ def _op(edit: ConfigEdit) -> ConfigOp:
     return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
 
 
-def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
+def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> ConfigOp:
     """Return an edit as a SET of the whole value: the legacy AlterConfigs has neither APPEND nor SUBTRACT."""
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
@@ -98,7 +100,7 @@ def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
     return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
 
 
-def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | None] | None:
+def _overrides(resource: ConfigResource, facts: requests.Facts) -> Mapping[str, str | None] | None:
     """Return the resource's own overrides as they were read; None where they were not."""
     configs = facts.configs.get(resource)
     if configs is None:

@@ -13,19 +13,9 @@ from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.parts import Part
-from console.plan.edits import (
-    AppendConfig,
-    ConfigEdit,
-    CreateTopic,
-    DeleteTopic,
-    SetConfig,
-    SetFeature,
-    Slot,
-    SubtractConfig,
-    UnsetConfig,
-)
+from console.plan import edits
+from console.plan import staged as plan_staged
 from console.plan.kinds.features import feature_of, forbidden_at
-from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
 from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"
@@ -33,28 +23,30 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """LogLevelConfig.VALID_LOG_LEVELS."""
 
 
-def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
+def _place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     """Return why the resource can't be edited at all, None where it can."""
     resource, snapshot = edit.resource, draft.snapshot
     if resource.type == TOPIC:
         topic = draft.topic_edit(resource.name)
-        if isinstance(topic, DeleteTopic):
-            return Refused(edit, f"the plan deletes topic {resource.name}", "Discard the deletion, or this edit.")
-        if isinstance(topic, CreateTopic):
+        if isinstance(topic, edits.DeleteTopic):
+            return plan_staged.Refused(
+                edit, f"the plan deletes topic {resource.name}", "Discard the deletion, or this edit."
+            )
+        if isinstance(topic, edits.CreateTopic):
             return None
         if draft.read(Part.TOPICS) and resource.name not in snapshot.topics and resource not in snapshot.configs:
-            return Refused(
+            return plan_staged.Refused(
                 edit, f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )
     if not resource.name and not resource.is_cluster_default:
-        return Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
+        return plan_staged.Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
     if resource.name and (refused := _wrong_name(edit)):
         return refused
     if resource.type.entity.at_broker and resource.name and not is_broker(snapshot, resource.name):
         if what := controller_named(snapshot, resource.name):
-            return Refused(edit, what, ITS_OWN)
+            return plan_staged.Refused(edit, what, ITS_OWN)
         ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"broker {resource.name} is not among the brokers that are up ({ids})",
             "Its configs go to the broker itself: start it, or use the cluster default.",
@@ -62,20 +54,22 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
     return None
 
 
-def _wrong_name(edit: ConfigEdit) -> Refused | None:
+def _wrong_name(edit: edits.ConfigEdit) -> plan_staged.Refused | None:
     """Return why the type can't have a resource of that name, None where it can."""
     type_ = edit.resource.type.entity
     if type_.names.allows(edit.resource.name):
         return None
     default = ", or <default>" if type_.has_default else ""
-    return Refused(edit, f"{edit.resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")
+    return plan_staged.Refused(
+        edit, f"{edit.resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}."
+    )
 
 
-def _named(edit: ConfigEdit) -> Refused | None:
-    return None if edit.key else Refused(edit, "the key has no name", "Name the key.")
+def _named(edit: edits.ConfigEdit) -> plan_staged.Refused | None:
+    return None if edit.key else plan_staged.Refused(edit, "the key has no name", "Name the key.")
 
 
-def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
+def _known(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     """Return why the resource can't have the key, None where it can or where its keys were not read."""
     resource, key = edit.resource, edit.key
     configs = draft.snapshot.configs.get(resource)
@@ -88,25 +82,25 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
     if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
-            return Refused(edit, f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+            return plan_staged.Refused(edit, f"{key} is no key of {resource.type.entity.one}", _close(key, known))
     if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
-        return Refused(edit, f"broker {resource.name} has no logger {key}", _close(key, known))
+        return plan_staged.Refused(edit, f"broker {resource.name} has no logger {key}", _close(key, known))
     return None
 
 
-def _by_level(edit: ConfigEdit, draft: Draft) -> Refused | None:
+def _by_level(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     """Return why the level of a feature, as it is or as the plan sets it, forbids the edit; None where it does not."""
     feature = feature_of(edit)
     level = _level(feature, draft) if feature is not None else None
     forbidden = forbidden_at(edit, level) if level is not None else None
-    return Refused(edit, *forbidden) if forbidden is not None else None
+    return plan_staged.Refused(edit, *forbidden) if forbidden is not None else None
 
 
-def _level(feature: str, draft: Draft) -> int | None:
+def _level(feature: str, draft: plan_staged.Draft) -> int | None:
     """Return the level of a feature once the plan is applied, None if it was not read."""
-    staged = draft.at(Slot(FeatureTarget(feature), ""))
-    if staged is not None and isinstance(staged.edit, SetFeature):
+    staged = draft.at(edits.Slot(FeatureTarget(feature), ""))
+    if staged is not None and isinstance(staged.edit, edits.SetFeature):
         return staged.edit.level
     features = draft.snapshot.features
     return None if features is None else features.finalized.get(feature, 0)
@@ -119,13 +113,13 @@ def _close(key: str, known: list[str]) -> str:
     return f"Did you mean {' or '.join(close)}?" if close else "Look at the configs of the entity for its keys."
 
 
-def _was(edit: ConfigEdit, draft: Draft) -> Was:
+def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
     if draft.creates(edit.resource) is not None:
         return None
-    return draft.entry(edit.resource, edit.key) if edit.resource in draft.snapshot.configs else UNREAD
+    return draft.entry(edit.resource, edit.key) if edit.resource in draft.snapshot.configs else plan_staged.UNREAD
 
 
-def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
+def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return whether a value is staged, is set already (dropped), or is refused."""
     # The order decides which refusal is shown: a key can't be judged on a resource that does not exist.
     refused = _place(edit, draft) or _named(edit) or _known(edit, draft) or _by_level(edit, draft)
@@ -135,7 +129,7 @@ def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
     like = draft.like(resource, key)
     if isinstance(value, str):
         if _is_sensitive(resource, key, like, draft):
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"{key} is sensitive and is never written out",
                 f"Give it as {key}=@FILE, or {key}=? to be asked for it.",
@@ -143,13 +137,15 @@ def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
         try:
             value = _parsed(resource, key, like, value)
         except ValueError as error:
-            return Refused(edit, str(error), _value_remedy(like))
+            return plan_staged.Refused(edit, str(error), _value_remedy(like))
         if value != edit.value:
-            edit = SetConfig(resource, key, value)
+            edit = edits.SetConfig(resource, key, value)
     was = _was(edit, draft)
     if isinstance(was, ConfigEntry) and isinstance(value, str) and _is_own(was, value, resource):
-        return Dropped(edit, f"{key} is already {shown(own_text(was, resource) or value) or 'empty'}")
-    return Staged(edit, was)
+        return plan_staged.Dropped(
+            edit, f"{key} is already {plan_staged.shown(own_text(was, resource) or value) or 'empty'}"
+        )
+    return plan_staged.Staged(edit, was)
 
 
 def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: str) -> str:
@@ -165,7 +161,7 @@ def _value_remedy(like: ConfigEntry | None) -> str:
     return f"The key's type is {like.type.name}: correct the value." if like and like.type else "Correct the value."
 
 
-def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, draft: Draft) -> bool:
+def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, draft: plan_staged.Draft) -> bool:
     if like is not None:
         return like.sensitive
     # A key with a listener's prefix is as sensitive as the key that it stands for.
@@ -184,7 +180,7 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     return as_compared(was.name, was.type, own) == as_compared(was.name, was.type, value)
 
 
-def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
+def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return whether the removal of a value is staged, would change nothing (dropped), or is refused."""
     resource, key = edit.resource, edit.key
     refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft) or _by_level(edit, draft)
@@ -193,43 +189,43 @@ def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
     creation = draft.creates(resource)
     if creation is not None:
         if key in creation.topic.configs:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"the plan creates topic {resource.name} with {key}",
                 "Set another value, or stage its creation again.",
             )
-        return Dropped(edit, f"{key} is not set")
+        return plan_staged.Dropped(edit, f"{key} is not set")
     was = _was(edit, draft)
     if not resource.type.entity.has_levels and (
         was is None or (isinstance(was, ConfigEntry) and not is_override(was, resource))
     ):
-        return Dropped(edit, f"{key} is not set here")
-    return Staged(edit, was)
+        return plan_staged.Dropped(edit, f"{key} is not set here")
+    return plan_staged.Staged(edit, was)
 
 
-def _root_level(edit: UnsetConfig) -> Refused | None:
+def _root_level(edit: edits.UnsetConfig) -> plan_staged.Refused | None:
     if not edit.resource.type.entity.has_levels or edit.key != ROOT_LOGGER:
         return None
-    return Refused(edit, "the root logger always has a level", "Set it to another level.")
+    return plan_staged.Refused(edit, "the root logger always has a level", "Set it to another level.")
 
 
-def judge_append(edit: AppendConfig, draft: Draft) -> Verdict:
+def judge_append(edit: edits.AppendConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return whether items to append to a list are staged, are in it already (dropped), or are refused."""
     return _judge_items(edit, draft, appended, "append", "already")
 
 
-def judge_subtract(edit: SubtractConfig, draft: Draft) -> Verdict:
+def judge_subtract(edit: edits.SubtractConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return whether items to remove from a list are staged, are not in it (dropped), or are refused."""
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
 
 def _judge_items(
-    edit: AppendConfig | SubtractConfig,
-    draft: Draft,
+    edit: edits.AppendConfig | edits.SubtractConfig,
+    draft: plan_staged.Draft,
     change: Callable[[str | None, str], str],
     verb: str,
     there: str,
-) -> Verdict:
+) -> plan_staged.Verdict:
     """Return whether an edit of a list's items is staged, dropped or refused.
 
     Args:
@@ -244,16 +240,18 @@ def _judge_items(
         return refused
     like = draft.like(resource, key)
     if like is not None and like.type not in (ConfigType(0), LIST):
-        return Refused(edit, f"{key} is no list but {like.type.name}", f"Set {key} instead.")
+        return plan_staged.Refused(edit, f"{key} is no list but {like.type.name}", f"Set {key} instead.")
     if draft.creates(resource) is not None:
-        return Refused(edit, f"the plan creates topic {resource.name}: no list is there yet", f"Set all of {key}.")
+        return plan_staged.Refused(
+            edit, f"the plan creates topic {resource.name}: no list is there yet", f"Set all of {key}."
+        )
     items = [item for item in dict.fromkeys(part.strip() for part in edit.value.split(",")) if item]
     if not items:
-        return Refused(edit, f"there is nothing to {verb}", "Name the items, parted by commas.")
+        return plan_staged.Refused(edit, f"there is nothing to {verb}", "Name the items, parted by commas.")
     existing = draft.at(edit.slot)
     if existing is not None:
         if not isinstance(existing.edit, type(edit)):
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
@@ -265,11 +263,11 @@ def _judge_items(
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
     # Only an own list shows that nothing changes: an inherited one becomes the resource's own by the edit.
     if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
-        return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
-    return Staged(edit, was)
+        return plan_staged.Dropped(edit, f"{', '.join(items)}: {there} in {key}")
+    return plan_staged.Staged(edit, was)
 
 
-def _level_is_no_list(edit: AppendConfig | SubtractConfig) -> Refused | None:
+def _level_is_no_list(edit: edits.AppendConfig | edits.SubtractConfig) -> plan_staged.Refused | None:
     if not edit.resource.type.entity.has_levels:
         return None
-    return Refused(edit, f"a logger has one level: {edit.key} is no list", "Set the level.")
+    return plan_staged.Refused(edit, f"a logger has one level: {edit.key} is no list", "Set the level.")

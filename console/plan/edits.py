@@ -10,25 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.model import changes
 from console.model.acl import Acl
-from console.model.changes import (
-    BrokerTarget,
-    FeatureTarget,
-    GroupOffsetTarget,
-    GroupTarget,
-    LogTarget,
-    MoveTarget,
-    NewToken,
-    NewTopic,
-    PartitionTarget,
-    ProducerTarget,
-    ReplicaTarget,
-    ScramUser,
-    Target,
-    TokenTarget,
-    TopicTarget,
-    VoterTarget,
-)
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -40,7 +23,7 @@ class Slot(NamedTuple):
     target.
     """
 
-    target: Target
+    target: changes.Target
     key: str
 
 
@@ -56,7 +39,7 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
     """
 
     @property
-    def target(self) -> Target:
+    def target(self) -> changes.Target:
         """The entity that is changed."""
         raise NotImplementedError
 
@@ -168,12 +151,12 @@ class RemoveAcl(_AclEdit, frozen=True):
 class CreateTopic(Edit, frozen=True):
     """Create a topic; its configs may also be staged as edits of their own."""
 
-    topic: NewTopic
+    topic: changes.NewTopic
 
     @property
-    def target(self) -> TopicTarget:
+    def target(self) -> changes.TopicTarget:
         """The topic."""
-        return TopicTarget(self.topic.name)
+        return changes.TopicTarget(self.topic.name)
 
     @property
     def new_topic(self) -> str:
@@ -190,9 +173,9 @@ class _TopicEdit(Edit, frozen=True):
     name: str
 
     @property
-    def target(self) -> TopicTarget:
+    def target(self) -> changes.TopicTarget:
         """The topic."""
-        return TopicTarget(self.name)
+        return changes.TopicTarget(self.name)
 
     @property
     def on_topic(self) -> str:
@@ -211,10 +194,10 @@ class GrowTopic(_TopicEdit, frozen=True):
 
 
 class _ScramEdit(Edit, frozen=True):
-    user: ScramUser
+    user: changes.ScramUser
 
     @property
-    def target(self) -> ScramUser:
+    def target(self) -> changes.ScramUser:
         """The user and the mechanism."""
         return self.user
 
@@ -251,9 +234,9 @@ class EndTransaction(_OnTopic, frozen=True):
     producer_id: int
 
     @property
-    def target(self) -> ProducerTarget:
+    def target(self) -> changes.ProducerTarget:
         """The producer's transaction in the partition."""
-        return ProducerTarget(self.topic, self.number, self.producer_id)
+        return changes.ProducerTarget(self.topic, self.number, self.producer_id)
 
 
 class TrimLog(_OnTopic, frozen=True):
@@ -263,18 +246,18 @@ class TrimLog(_OnTopic, frozen=True):
     before: int
 
     @property
-    def target(self) -> LogTarget:
+    def target(self) -> changes.LogTarget:
         """The partition's records."""
-        return LogTarget(self.topic, self.partition)
+        return changes.LogTarget(self.topic, self.partition)
 
 
 class _Election(_OnTopic, frozen=True):
     partition: int
 
     @property
-    def target(self) -> PartitionTarget:
+    def target(self) -> changes.PartitionTarget:
         """The partition, for its leader."""
-        return PartitionTarget(self.topic, self.partition)
+        return changes.PartitionTarget(self.topic, self.partition)
 
 
 class ElectPreferred(_Election, frozen=True):
@@ -289,9 +272,9 @@ class _OfMove(_OnTopic, frozen=True):
     partition: int
 
     @property
-    def target(self) -> MoveTarget:
+    def target(self) -> changes.MoveTarget:
         """The partition, for its move."""
-        return MoveTarget(self.topic, self.partition)
+        return changes.MoveTarget(self.topic, self.partition)
 
 
 class MoveReplicas(_OfMove, frozen=True):
@@ -313,9 +296,9 @@ class MoveReplicaDir(_OnTopic, frozen=True):
     path: str
 
     @property
-    def target(self) -> ReplicaTarget:
+    def target(self) -> changes.ReplicaTarget:
         """The replica."""
-        return ReplicaTarget(self.topic, self.partition, self.broker)
+        return changes.ReplicaTarget(self.topic, self.partition, self.broker)
 
 
 class _GroupOffsetEdit(Edit, frozen=True):
@@ -324,9 +307,9 @@ class _GroupOffsetEdit(Edit, frozen=True):
     partition: int
 
     @property
-    def target(self) -> GroupOffsetTarget:
+    def target(self) -> changes.GroupOffsetTarget:
         """The group's offset of the partition."""
-        return GroupOffsetTarget(self.group, self.topic, self.partition)
+        return changes.GroupOffsetTarget(self.group, self.topic, self.partition)
 
     @property
     def on_topic(self) -> str:
@@ -357,9 +340,9 @@ class DeleteGroup(Edit, frozen=True):
     name: str
 
     @property
-    def target(self) -> GroupTarget:
+    def target(self) -> changes.GroupTarget:
         """The group."""
-        return GroupTarget(self.name)
+        return changes.GroupTarget(self.name)
 
 
 class RemoveRegistration(Edit, frozen=True):
@@ -368,9 +351,9 @@ class RemoveRegistration(Edit, frozen=True):
     broker_id: int
 
     @property
-    def target(self) -> BrokerTarget:
+    def target(self) -> changes.BrokerTarget:
         """The registration."""
-        return BrokerTarget(self.broker_id)
+        return changes.BrokerTarget(self.broker_id)
 
 
 class SetFeature(Edit, frozen=True):
@@ -380,9 +363,9 @@ class SetFeature(Edit, frozen=True):
     level: int
 
     @property
-    def target(self) -> FeatureTarget:
+    def target(self) -> changes.FeatureTarget:
         """The feature."""
-        return FeatureTarget(self.name)
+        return changes.FeatureTarget(self.name)
 
 
 class _VoterEdit(Edit, frozen=True):
@@ -390,9 +373,9 @@ class _VoterEdit(Edit, frozen=True):
     directory_id: str
 
     @property
-    def target(self) -> VoterTarget:
+    def target(self) -> changes.VoterTarget:
         """The voter."""
-        return VoterTarget(self.voter_id, self.directory_id)
+        return changes.VoterTarget(self.voter_id, self.directory_id)
 
 
 class JoinQuorum(_VoterEdit, frozen=True):
@@ -420,9 +403,9 @@ class MakeToken(Edit, frozen=True):
     lifetime_ms: int = BROKERS_OWN
 
     @property
-    def target(self) -> NewToken:
+    def target(self) -> changes.NewToken:
         """The token that is to be: one of each owner in a plan."""
-        return NewToken(self.owner)
+        return changes.NewToken(self.owner)
 
 
 class _TokenEdit(Edit, frozen=True):
@@ -430,9 +413,9 @@ class _TokenEdit(Edit, frozen=True):
     period_ms: int
 
     @property
-    def target(self) -> TokenTarget:
+    def target(self) -> changes.TokenTarget:
         """The token."""
-        return TokenTarget(self.id)
+        return changes.TokenTarget(self.id)
 
 
 class Renew(_TokenEdit, frozen=True):

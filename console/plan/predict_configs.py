@@ -10,42 +10,15 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from console.model.broker_keys import (
-    TOPIC_SYNONYMS,
-    Layers,
-    broker_key_of,
-    chain,
-    layers_of,
-    listener_base,
-    names_touched,
-)
-from console.model.codes import (
-    BROKER,
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    GROUP,
-    TOPIC,
-    ConfigSource,
-    ConfigType,
-)
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    own_source,
-)
+from console.model import broker_keys, codes, config
 from console.model.inheritance import Inheritance, from_broker
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, UnsetConfig
 from console.plan.values import LONG, canonical, result_of
 
-Configs = Mapping[ConfigResource, ConfigSet]
-Edits = Mapping[ConfigResource, list[ConfigEdit]]
-_Own = dict[str, Synonym | None]
+Configs = Mapping[config.ConfigResource, config.ConfigSet]
+Edits = Mapping[config.ConfigResource, list[ConfigEdit]]
+_Own = dict[str, config.Synonym | None]
 
 UNDESCRIBED = frozenset(
     {
@@ -70,14 +43,14 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
     # The cluster default comes first: every broker inherits from it.
-    default = _own_after(CLUSTER_DEFAULT, edits, snapshot, before)
-    changed: dict[int | None, dict[ConfigSource, _Own]] = {None: {DYNAMIC_DEFAULT_BROKER_CONFIG: default}}
+    default = _own_after(config.CLUSTER_DEFAULT, edits, snapshot, before)
+    changed: dict[int | None, dict[codes.ConfigSource, _Own]] = {None: {codes.DYNAMIC_DEFAULT_BROKER_CONFIG: default}}
     for resource, each in snapshot.configs.items():
         if resource.is_cluster_default:
             configs[resource] = _cluster_default(each, default, before)
-        elif resource.type == BROKER:
+        elif resource.type == codes.BROKER:
             own = _own_after(resource, edits, snapshot, before)
-            layers = {DYNAMIC_BROKER_CONFIG: own, DYNAMIC_DEFAULT_BROKER_CONFIG: default}
+            layers = {codes.DYNAMIC_BROKER_CONFIG: own, codes.DYNAMIC_DEFAULT_BROKER_CONFIG: default}
             changed[int(resource.name)] = layers
             configs[resource] = _broker(each, layers, before)
     inherited = changed.get(snapshot.configs_from) or changed[None]
@@ -86,12 +59,12 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
     after = Inheritance(replace(snapshot, configs=configs))
     for resource, mine in edits.items():
         # Own values come after inheritance was updated: an unset falls back to what is inherited then.
-        if resource.type != BROKER and resource in configs:
+        if resource.type != codes.BROKER and resource in configs:
             configs[resource] = _edited(resource, configs[resource], mine, before, after)
     return configs
 
 
-def _own_after(resource: ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
+def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
     """Return the broker's own value of each key that the edits change; None where it is deleted."""
     configs = snapshot.configs.get(resource)
     after: _Own = {}
@@ -100,26 +73,26 @@ def _own_after(resource: ConfigResource, edits: Edits, snapshot: Snapshot, befor
         hidden = _template(edit.key, entry, before).sensitive
         value = None if hidden else result_of(edit, entry, before)
         gone = isinstance(edit, UnsetConfig)
-        after[edit.key] = None if gone else Synonym(edit.key, value, own_source(resource))
+        after[edit.key] = None if gone else config.Synonym(edit.key, value, config.own_source(resource))
     return after
 
 
-def _template(key: str, entry: ConfigEntry | None, inheritance: Inheritance) -> ConfigEntry:
+def _template(key: str, entry: config.ConfigEntry | None, inheritance: Inheritance) -> config.ConfigEntry:
     """Return an entry with the type and flags that a broker gives this key."""
-    found = entry or inheritance.sample(BROKER, key)
+    found = entry or inheritance.sample(codes.BROKER, key)
     if found is not None:
         return found
     if key in UNDESCRIBED:
-        return ConfigEntry(key, None, DEFAULT_CONFIG, type=LONG)
-    base = listener_base(key)
-    like = inheritance.sample(BROKER, base) if base is not None else None
+        return config.ConfigEntry(key, None, codes.DEFAULT_CONFIG, type=LONG)
+    base = broker_keys.listener_base(key)
+    like = inheritance.sample(codes.BROKER, base) if base is not None else None
     if like is not None:
         return replace(like, name=key, read_only=False)
-    unknown = inheritance.read(BROKER)  # a key that the brokers do not know is taken for a secret by them
-    return ConfigEntry(key, None, DEFAULT_CONFIG, read_only=unknown, sensitive=unknown)
+    unknown = inheritance.read(codes.BROKER)  # a key that the brokers do not know is taken for a secret by them
+    return config.ConfigEntry(key, None, codes.DEFAULT_CONFIG, read_only=unknown, sensitive=unknown)
 
 
-def _cluster_default(configs: ConfigSet, default: _Own, before: Inheritance) -> ConfigSet:
+def _cluster_default(configs: config.ConfigSet, default: _Own, before: Inheritance) -> config.ConfigSet:
     entries = {entry.name: entry for entry in configs}
     for key, own in default.items():
         if own is None:
@@ -132,32 +105,38 @@ def _cluster_default(configs: ConfigSet, default: _Own, before: Inheritance) -> 
     return _set(entries)
 
 
-def _broker(configs: ConfigSet, changed: Mapping[ConfigSource, _Own], before: Inheritance) -> ConfigSet:
+def _broker(
+    configs: config.ConfigSet, changed: Mapping[codes.ConfigSource, _Own], before: Inheritance
+) -> config.ConfigSet:
     names = {name for own in changed.values() for name in own}
     if not names:
         return configs
-    layers = _changed_layers(layers_of(configs), changed)
-    touched = set(names_touched(names))
+    layers = _changed_layers(broker_keys.layers_of(configs), changed)
+    touched = set(broker_keys.names_touched(names))
     # A listener's key without a value of its own falls back to the key without the prefix.
-    touched.update(e.name for e in configs if e.name.startswith("listener.") and listener_base(e.name) in names)
+    touched.update(
+        e.name for e in configs if e.name.startswith("listener.") and broker_keys.listener_base(e.name) in names
+    )
     entries = {entry.name: entry for entry in configs}
     for key in touched:
         old = entries.get(key)
-        synonyms = chain(layers, key)
+        synonyms = broker_keys.chain(layers, key)
         if old is not None and old.synonyms == synonyms:
             continue
         template = _template(key, old, before)
         if synonyms:
             entries[key] = _with(template, synonyms)
-        elif old is not None and (template.type == 0 or key in UNDESCRIBED or listener_base(key) is not None):
+        elif old is not None and (
+            template.type == 0 or key in UNDESCRIBED or broker_keys.listener_base(key) is not None
+        ):
             del entries[key]  # listed only while it is set
         elif old is not None:
-            entries[key] = replace(old, value=None, source=DEFAULT_CONFIG, synonyms=())
+            entries[key] = replace(old, value=None, source=codes.DEFAULT_CONFIG, synonyms=())
     return _set(entries)
 
 
-def _changed_layers(layers: Layers, changed: Mapping[ConfigSource, _Own]) -> Layers:
-    def after(name: str) -> Iterable[Synonym]:
+def _changed_layers(layers: broker_keys.Layers, changed: Mapping[codes.ConfigSource, _Own]) -> broker_keys.Layers:
+    def after(name: str) -> Iterable[config.Synonym]:
         for synonym in layers(name):
             if name not in changed.get(synonym.source, {}):
                 yield synonym
@@ -169,7 +148,7 @@ def _changed_layers(layers: Layers, changed: Mapping[ConfigSource, _Own]) -> Lay
     return after
 
 
-def _with(entry: ConfigEntry, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
+def _with(entry: config.ConfigEntry, synonyms: tuple[config.Synonym, ...]) -> config.ConfigEntry:
     """Return the entry with the value and source of its strongest synonym, which comes first."""
     first = synonyms[0]
     value = None if entry.sensitive or first.value is None else canonical(entry.type, first.value)
@@ -177,17 +156,21 @@ def _with(entry: ConfigEntry, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
 
 
 def _inherit(
-    configs: dict[ConfigResource, ConfigSet], changed: Mapping[ConfigSource, _Own], broker: int | None
+    configs: dict[config.ConfigResource, config.ConfigSet],
+    changed: Mapping[codes.ConfigSource, _Own],
+    broker: int | None,
 ) -> None:
     """Update what topics and groups inherit, as the broker that described them will show it."""
-    on_broker = configs.get(broker_resource(broker)) if broker is not None else None
+    on_broker = configs.get(config.broker_resource(broker)) if broker is not None else None
     names = {name for own in changed.values() for name in own}
-    touched = names_touched(names)
-    topic_keys = {key for key, theirs in TOPIC_SYNONYMS.items() if touched.intersection(t.name for t in theirs)}
+    touched = broker_keys.names_touched(names)
+    topic_keys = {
+        key for key, theirs in broker_keys.TOPIC_SYNONYMS.items() if touched.intersection(t.name for t in theirs)
+    }
     group_keys = {name.removeprefix("group.") for name in names if name.startswith("group.")}
-    seen: dict[int, ConfigSet] = {}
+    seen: dict[int, config.ConfigSet] = {}
     for resource, each in configs.items():
-        keys = topic_keys if resource.type == TOPIC else group_keys if resource.type == GROUP else None
+        keys = topic_keys if resource.type == codes.TOPIC else group_keys if resource.type == codes.GROUP else None
         if not keys:
             continue
         # Topics without own values share one set by the thousand: it is computed once, and they share it afterwards.
@@ -200,18 +183,21 @@ def _inherit(
 
 
 def _inheriting(
-    entry: ConfigEntry, resource: ConfigResource, changed: Mapping[ConfigSource, _Own], on_broker: ConfigSet | None
-) -> ConfigEntry:
-    key = broker_key_of(resource.type, entry.name)
+    entry: config.ConfigEntry,
+    resource: config.ConfigResource,
+    changed: Mapping[codes.ConfigSource, _Own],
+    on_broker: config.ConfigSet | None,
+) -> config.ConfigEntry:
+    key = broker_keys.broker_key_of(resource.type, entry.name)
     assert key is not None
-    own = own_source(resource)
+    own = config.own_source(resource)
     mine = tuple(synonym for synonym in entry.synonyms if synonym.source == own)
     theirs = entry.synonyms[len(mine) :]
     if on_broker is not None:
-        layers = layers_of(on_broker)  # already with the changes
+        layers = broker_keys.layers_of(on_broker)  # already with the changes
     else:
         layers = _changed_layers(lambda name: (s for s in theirs if s.name == name), changed)
-    rest = chain(layers, key)
+    rest = broker_keys.chain(layers, key)
     # The same object, so that callers see by identity that nothing changed.
     if rest == theirs and (rest or mine):
         return entry
@@ -220,15 +206,19 @@ def _inheriting(
     if rest:
         return _with(entry, rest)
     value = from_broker(entry.name, on_broker).value if on_broker is not None else None
-    return replace(entry, value=value, source=DEFAULT_CONFIG, synonyms=())
+    return replace(entry, value=value, source=codes.DEFAULT_CONFIG, synonyms=())
 
 
 def _edited(
-    resource: ConfigResource, configs: ConfigSet, edits: list[ConfigEdit], before: Inheritance, after: Inheritance
-) -> ConfigSet:
+    resource: config.ConfigResource,
+    configs: config.ConfigSet,
+    edits: list[ConfigEdit],
+    before: Inheritance,
+    after: Inheritance,
+) -> config.ConfigSet:
     """Return the configs of a resource that is no broker after its own edits."""
     entries = {entry.name: entry for entry in configs}
-    own = own_source(resource)
+    own = config.own_source(resource)
     for edit in edits:
         old = entries.get(edit.key) or after.sample(resource.type, edit.key)
         if isinstance(edit, UnsetConfig):
@@ -236,30 +226,32 @@ def _edited(
                 entries[edit.key] = without_own(old, resource, after)
             continue
         raw = result_of(edit, old, before)
-        template = old or ConfigEntry(edit.key, None, own, type=ConfigType(0))
+        template = old or config.ConfigEntry(edit.key, None, own, type=codes.ConfigType(0))
         value = None if raw is None else canonical(template.type, raw)
         if resource.type.entity.has_levels:
             entries[edit.key] = replace(template, value=value)
             continue
         rest = tuple(synonym for synonym in template.synonyms if synonym.source != own)
-        mine = Synonym(edit.key, value, own)
+        mine = config.Synonym(edit.key, value, own)
         entries[edit.key] = replace(template, value=value, source=own, synonyms=(mine, *rest))
     return _set(entries)
 
 
-def without_own(entry: ConfigEntry, resource: ConfigResource, inheritance: Inheritance) -> ConfigEntry:
+def without_own(
+    entry: config.ConfigEntry, resource: config.ConfigResource, inheritance: Inheritance
+) -> config.ConfigEntry:
     """Return the entry once the resource's own value is deleted."""
     if resource.type.entity.has_levels:
         return replace(entry, value=None)
-    own = own_source(resource)
+    own = config.own_source(resource)
     rest = tuple(synonym for synonym in entry.synonyms if synonym.source != own)
     if rest:
         return _with(entry, rest)
     if entry.source != own:
         return entry
     value = inheritance.without_override(resource, entry.name).value
-    return replace(entry, value=value, source=DEFAULT_CONFIG, synonyms=())
+    return replace(entry, value=value, source=codes.DEFAULT_CONFIG, synonyms=())
 
 
-def _set(entries: Mapping[str, ConfigEntry]) -> ConfigSet:
-    return ConfigSet(tuple(entries[name] for name in sorted(entries)))
+def _set(entries: Mapping[str, config.ConfigEntry]) -> config.ConfigSet:
+    return config.ConfigSet(tuple(entries[name] for name in sorted(entries)))

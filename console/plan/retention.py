@@ -17,13 +17,13 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.plan import topic_risks
 from console.plan.compile import predict
 from console.plan.edits import ConfigEdit, Slot
 from console.plan.plan import Plan
 from console.plan.staged import Staged
-from console.plan.topic_risks import BY_SIZE, BY_TIME, POLICY, Kept, config_number, kept
 
-_KEYS = (POLICY, BY_TIME, BY_SIZE)
+_KEYS = (topic_risks.POLICY, topic_risks.BY_TIME, topic_risks.BY_SIZE)
 _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SYNONYMS.get(key, ())}
 SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
@@ -99,7 +99,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
         # The prediction keeps untouched sets as the same objects: 40,000 topics cost one comparison each.
         if resource.type != TOPIC or known is None or known is wanted:
             continue
-        shorter = _shorter(kept(known), kept(wanted))
+        shorter = _shorter(topic_risks.kept(known), topic_risks.kept(wanted))
         slots = (own.get(Slot(resource, key), inherited.get(key)) for key in shorter)
         slot = next((slot for slot in slots if slot is not None), None)
         if slot is not None:
@@ -195,7 +195,7 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
     return Range(max(0, math.floor(size * part - off)), min(size, math.ceil(size * part + off)))
 
 
-def _shorter(before: Kept, after: Kept) -> tuple[str, ...]:
+def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
     """Return the keys by which less is kept."""
     if not after.deletes:
         return ()
@@ -208,11 +208,11 @@ def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> Retenti
     return RetentionCut(
         slot,
         topic,
-        config_number(wanted, BY_TIME, -1),
-        config_number(wanted, BY_SIZE, -1),
+        topic_risks.config_number(wanted, topic_risks.BY_TIME, -1),
+        topic_risks.config_number(wanted, topic_risks.BY_SIZE, -1),
         # The segments that are there were cut by what holds now.
-        max(config_number(configs, "segment.bytes", SEGMENT_BYTES) for configs in (known, wanted)),
-        max(config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
+        max(topic_risks.config_number(configs, "segment.bytes", SEGMENT_BYTES) for configs in (known, wanted)),
+        max(topic_risks.config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )
 
 

@@ -10,11 +10,11 @@ from functools import partial
 from console.model.changes import Target
 from console.model.numbers import plural
 from console.model.snapshot import Snapshot
+from console.plan import risk_rules
 from console.plan.compile import predict
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
-from console.plan.risk_rules import MOST_PRUNED, NOTHING, PRUNES_MANY, Judged, Risk, RiskFacts, RiskNeeds
 from console.plan.staged import Draft, Pruned, Staged
 
 # What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
@@ -23,7 +23,9 @@ from console.plan.staged import Draft, Pruned, Staged
 # what the rules need before they judge, so that a warning never depends on what happened to be read.
 
 
-def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
+def risks(
+    staged: Iterable[Staged], snapshot: Snapshot, facts: risk_rules.RiskFacts | None = None
+) -> tuple[risk_rules.Risk, ...]:
     """Return the warnings about these edits, in their order.
 
     Args:
@@ -36,9 +38,9 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
     """
     all_ = tuple(staged)
     # Predicted only when the first rule asks: not every plan has rules that do.
-    judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
+    judged = risk_rules.Judged(snapshot, all_, facts or risk_rules.RiskFacts(), partial(predict, snapshot, Plan(all_)))
     of_each = (
-        Risk(each.edit.slot, rule.name, text, rule.subject(each.edit, judged))
+        risk_rules.Risk(each.edit.slot, rule.name, text, rule.subject(each.edit, judged))
         for each in all_
         for rule in kind_of(each.edit).risks
         for text in rule.judge(each.edit, judged)
@@ -46,7 +48,7 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
     return (*of_each, *_pruned_risks(all_))
 
 
-def _pruned_risks(staged: Iterable[Staged]) -> Iterator[Risk]:
+def _pruned_risks(staged: Iterable[Staged]) -> Iterator[risk_rules.Risk]:
     """Yield a warning where files remove many entities by leaving them out. Its subject is their number: a mistake in a
     file is seen by it.
     """
@@ -55,20 +57,20 @@ def _pruned_risks(staged: Iterable[Staged]) -> Iterator[Risk]:
         if each.pruned is not None:
             removed.setdefault(each.pruned, {}).setdefault(each.edit.target, each.edit.slot)
     count = sum(map(len, removed.values()))
-    if count > MOST_PRUNED or any(2 * len(gone) > section.of for section, gone in removed.items()):
+    if count > risk_rules.MOST_PRUNED or any(2 * len(gone) > section.of for section, gone in removed.items()):
         parts = "; ".join(f"{len(gone):,} of {of:,} in {section}" for (section, of), gone in removed.items())
         first = next(iter(next(iter(removed.values())).values()))
-        yield Risk(
+        yield risk_rules.Risk(
             first,
-            PRUNES_MANY,
+            risk_rules.PRUNES_MANY,
             f"it removes {plural(count, 'entity', 'entities')} that no file lists: {parts}",
             str(count),
         )
 
 
-def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
+def risk_needs(staged: Iterable[Staged]) -> risk_rules.RiskNeeds:
     """Return what has to be read before these edits can be judged."""
-    wanted = NOTHING
+    wanted = risk_rules.NOTHING
     for each in staged:
         for rule in kind_of(each.edit).risks:
             wanted |= rule.needs(each.edit)

@@ -11,21 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from console.model import cluster
 from console.model.acl import Acl
 from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
-from console.model.cluster import (
-    Broker,
-    DelegationToken,
-    GroupOffset,
-    GroupPosition,
-    LogRange,
-    Partition,
-    QuorumReplica,
-    Reassignment,
-    ReplicaDir,
-    ScramCredential,
-    Topic,
-)
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.inheritance import Inheritance
@@ -55,19 +43,19 @@ if TYPE_CHECKING:
         ConfigEntry
         | float
         | Acl
-        | Topic
-        | ScramCredential
-        | DelegationToken
+        | cluster.Topic
+        | cluster.ScramCredential
+        | cluster.DelegationToken
         | SeenTransaction
-        | Partition
+        | cluster.Partition
         | UncleanElection
-        | Reassignment
-        | ReplicaDir
-        | LogRange
-        | Broker
-        | QuorumReplica
-        | GroupOffset
-        | GroupPosition
+        | cluster.Reassignment
+        | cluster.ReplicaDir
+        | cluster.LogRange
+        | cluster.Broker
+        | cluster.QuorumReplica
+        | cluster.GroupOffset
+        | cluster.GroupPosition
         | None
         | Unread
     )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from console.model import config
 from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, ConfigSet, is_override, topic_resource
 from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -44,7 +44,7 @@ class StaleThrottle(NamedTuple):
 class _Throttle(NamedTuple):
     """A throttle that is set. used: by what; ``""`` if by nothing. stale: what of it nothing uses."""
 
-    place: ConfigPlace
+    place: config.ConfigPlace
     used: str
     stale: StaleThrottle | None = None
 
@@ -62,7 +62,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     return tuple(each.stale for each in _throttles(snapshot) if each.stale is not None)
 
 
-def owned_by_moves(snapshot: Snapshot) -> Mapping[ConfigPlace, str]:
+def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
     """Return what belongs to running moves, each with a line that says to which: throttles that they use, by entity and
     key, and under `ADDED` the replicas that they add. It goes with the moves, and is no wanted state.
 
@@ -71,7 +71,7 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[ConfigPlace, str]:
     """
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
     adding = _by_topic(move for move in snapshot.reassignments if move.adding)
-    return owned | {(topic_resource(topic), ADDED): _of(map(_name, moves)) for topic, moves in adding.items()}
+    return owned | {(config.topic_resource(topic), ADDED): _of(map(_name, moves)) for topic, moves in adding.items()}
 
 
 def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
@@ -137,7 +137,7 @@ def _brokers(snapshot: Snapshot) -> Iterator[_Throttle]:
     for resource, configs in sorted(each for each in snapshot.configs.items() if each[0].type == BROKER):
         for key in (*RATES, LOG_DIRS_RATE):
             entry = configs.get(key)
-            if entry is None or not is_override(entry, resource):
+            if entry is None or not config.is_override(entry, resource):
                 continue
             if key == LOG_DIRS_RATE:
                 is_used = _is_copying(resource, copying, snapshot)
@@ -159,7 +159,7 @@ def _copying(snapshot: Snapshot) -> frozenset[int]:
     )
 
 
-def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
+def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
     """Return whether a broker moves replicas between log dirs, or any broker for the cluster default; a broker that was
     not read counts as one that does.
     """
@@ -171,7 +171,7 @@ def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Sna
 def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
     moving, unknown = _by_topic(snapshot.reassignments), _unknown(snapshot)
     set_here: dict[int, bool] = {}  # of 100,000 topics most have the same set, which is one object
-    limited: list[tuple[ConfigResource, ConfigSet]] = []
+    limited: list[tuple[config.ConfigResource, config.ConfigSet]] = []
     for each in snapshot.configs.items():
         resource, configs = each
         if resource.type != TOPIC:
@@ -209,5 +209,5 @@ def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
     return found
 
 
-def _text(entry: ConfigEntry, resource: ConfigResource) -> str:
+def _text(entry: config.ConfigEntry, resource: config.ConfigResource) -> str:
     return own_text(entry, resource) or entry.value or ""

@@ -18,8 +18,8 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT, INTERNAL, SystemTopic, may_be_of_application, system_topic
 from console.model.topic_readers import TopicReaders
+from console.plan import edits
 from console.plan.amounts import byte_count, measured_time
-from console.plan.edits import ConfigEdit, CreateTopic, DeleteTopic, Edit, GrowTopic, SetConfig
 from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
 from console.plan.values import items_of
 
@@ -55,16 +55,16 @@ class TopicChange(NamedTuple):
 # -- which topics an edit concerns -------------------------------------------------------------------------------------
 
 
-def topic_key(edit: Edit) -> str:
+def topic_key(edit: edits.Edit) -> str:
     """Return the topic's key that a config edit of a topic or a broker changes, ``""`` for any other edit."""
-    if not isinstance(edit, ConfigEdit):
+    if not isinstance(edit, edits.ConfigEdit):
         return ""
     if edit.resource.type == TOPIC:
         return edit.key
     return _TOPIC_KEYS.get(edit.key, "") if edit.resource.type == BROKER else ""
 
 
-def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
+def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
     """Return the topics that a config edit changes: its own, or all that inherit a broker's key."""
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
@@ -93,11 +93,11 @@ def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
     return found
 
 
-def may_inherit(edit: Edit, snapshot: Snapshot) -> list[str]:
+def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
     """Return the topics whose configs show whether they inherit a broker's key: those that it could harm, the most
     endangered first, because at most `READ_TOPICS` are read.
     """
-    if not isinstance(edit, ConfigEdit) or edit.resource.type != BROKER:
+    if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER:
         return []
     names = _on(edit.resource, snapshot)
     wanted = long_number(_set_to(edit))
@@ -120,8 +120,8 @@ def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _set_to(edit: ConfigEdit) -> str | None:
-    return edit.value if isinstance(edit, SetConfig) and isinstance(edit.value, str) else None
+def _set_to(edit: edits.ConfigEdit) -> str | None:
+    return edit.value if isinstance(edit, edits.SetConfig) and isinstance(edit.value, str) else None
 
 
 def _replication(name: str, judged: Judged) -> int:
@@ -143,7 +143,7 @@ def _counted(changes: list[TopicChange], what: str) -> str:
     return "; ".join(words)
 
 
-def _needs(edit: ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
+def _needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
     if edit.resource.type == TOPIC:
         return RiskNeeds(topics=frozenset({edit.resource.name}), sizes=sizes)
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
@@ -199,21 +199,21 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 # -- replicas in sync --------------------------------------------------------------------------------------------------
 
 
-def isr_needs(edit: ConfigEdit) -> RiskNeeds:
+def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return what has to be read to judge `isr`: nothing for a minimum of 0 or 1, which any topic can meet."""
-    if topic_key(edit) != ISR or (isinstance(edit, SetConfig) and edit.value in ("0", "1")):
+    if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return _needs(edit)
 
 
-def isr_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+def isr_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
     """Yield a warning for a new topic whose min.insync.replicas is not below its replication factor."""
     wanted = long_number(str(edit.topic.configs.get(ISR, "")))
     if wanted is not None and (text := isr_text(wanted, _replication_of_new(edit))):
         yield text
 
 
-def isr(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def isr(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for a min.insync.replicas that rises to the replication factor, or above it."""
     if topic_key(edit) != ISR:
         return
@@ -233,7 +233,7 @@ def _isr_of(change: TopicChange, judged: Judged) -> str:
     return isr_text(long_number(change.new) or 0, _replication(change.topic, judged))
 
 
-def _replication_of_new(edit: CreateTopic) -> int:
+def _replication_of_new(edit: edits.CreateTopic) -> int:
     return len(edit.topic.assignments[0]) if edit.topic.assignments else edit.topic.replication
 
 
@@ -256,20 +256,20 @@ def isr_text(wanted: int, replication: int) -> str:
 _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is lost"
 
 
-def unclean_needs(edit: ConfigEdit) -> RiskNeeds:
+def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return what has to be read to judge `unclean`: how many replicas there are, as a single one is never behind."""
-    if topic_key(edit) != UNCLEAN or (isinstance(edit, SetConfig) and str(edit.value).lower() == "false"):
+    if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return _needs(edit)
 
 
-def unclean_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
     """Yield a warning for a new topic whose replicas may become leader while they are out of sync."""
     if str(edit.topic.configs.get(UNCLEAN, "")).lower() == "true" and _replication_of_new(edit) != 1:
         yield _UNCLEAN_TEXT
 
 
-def unclean(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for topics on which a replica that is out of sync may become leader after the edit."""
     if topic_key(edit) != UNCLEAN:
         return
@@ -335,7 +335,7 @@ class _Limit(NamedTuple):
         return f"{self.value:,} ms" if self.key == BY_TIME else f"{self.value:,} bytes a partition"
 
 
-def retention_needs(edit: ConfigEdit) -> RiskNeeds:
+def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return what has to be read to judge retention: policy, limits and sizes of topics; nothing for a limit far above
     zero.
     """
@@ -349,14 +349,14 @@ def retention_needs(edit: ConfigEdit) -> RiskNeeds:
     return _needs(edit, sizes=True)
 
 
-def retention_zero_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+def retention_zero_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
     """Yield a warning for a new topic that keeps nothing."""
     configs = edit.topic.configs
     if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(configs.get(POLICY, "delete")):
         yield "all records that come are deleted within minutes, but for what is being written"
 
 
-def retention_zero(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield warnings for topics that keep nothing after the edit, and for tiered ones that keep nothing on brokers'
     disks.
     """
@@ -366,13 +366,13 @@ def retention_zero(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
         lambda limit: limit.value == 0,
         lambda _: "all records that are there are deleted within minutes, but for what is being written",
     )
-    if isinstance(edit, SetConfig) and topic_key(edit) in LOCAL and edit.value == "0":
+    if isinstance(edit, edits.SetConfig) and topic_key(edit) in LOCAL and edit.value == "0":
         remote = [c for c in changes(edit, judged) if _is_remote(c.topic, judged) and judged.may_hold_data(c.topic)]
         if remote:
             yield "segments leave the brokers' disks as soon as they are in remote storage; reading them is slower then"
 
 
-def retention_tiny(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def retention_tiny(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for topics that keep next to nothing after the edit; an empty topic loses nothing."""
     yield from _kept_less(
         edit,
@@ -383,7 +383,7 @@ def retention_tiny(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def _kept_less(
-    edit: ConfigEdit, judged: Judged, bad: Callable[[_Limit], bool], text: Callable[[_Limit], str]
+    edit: edits.ConfigEdit, judged: Judged, bad: Callable[[_Limit], bool], text: Callable[[_Limit], str]
 ) -> Iterator[str]:
     if topic_key(edit) not in KEEPING:
         return
@@ -433,12 +433,12 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 # -- the size of a batch -----------------------------------------------------------------------------------------------
 
 
-def message_size_needs(edit: ConfigEdit) -> RiskNeeds:
+def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return what has to be read to judge `message_size`: the topics' limits, and whether they hold data."""
     return _needs(edit, sizes=True) if topic_key(edit) == MESSAGE_SIZE else NOTHING
 
 
-def message_size(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning where batches that were accepted so far will be refused. No API shows the size of today's
     batches.
     """
@@ -474,13 +474,13 @@ _SKEW_SECONDS = 60
 """By so much clocks of hosts may differ."""
 
 
-def deleted_needs(edit: DeleteTopic) -> RiskNeeds:
+def deleted_needs(edit: edits.DeleteTopic) -> RiskNeeds:
     """Return what has to be read to judge `deleted`: what the topic holds, how old that is, and who reads it."""
     name = frozenset({edit.name})
     return RiskNeeds(topics=name, sizes=True, readers_of=name, newest_of=name)
 
 
-def deleted(edit: DeleteTopic, judged: Judged) -> Iterator[str]:
+def deleted(edit: edits.DeleteTopic, judged: Judged) -> Iterator[str]:
     """Yield a warning for a topic with records or readers, and for one that other machinery needs."""
     name, owner = edit.name, owner_of(edit.name, judged)
     readers = judged.facts.readers.get(name)
@@ -492,12 +492,12 @@ def deleted(edit: DeleteTopic, judged: Judged) -> Iterator[str]:
         yield f"it belongs to {owner.owner}: {owner.lost}"
 
 
-def deleted_subject(edit: DeleteTopic, judged: Judged) -> str:
+def deleted_subject(edit: edits.DeleteTopic, judged: Judged) -> str:
     """Return what is typed for a topic to delete: its name; the number of topics, where a plan deletes many that
     only their own readers need."""
     if owner_of(edit.name, judged) is not None:
         return edit.name
-    names = [each.edit.name for each in judged.staged if isinstance(each.edit, DeleteTopic)]
+    names = [each.edit.name for each in judged.staged if isinstance(each.edit, edits.DeleteTopic)]
     many = sum(owner_of(name, judged) is None for name in names)
     return str(many) if many > NAMED else edit.name
 
@@ -549,7 +549,7 @@ def owner_of(name: str, judged: Judged) -> SystemTopic | None:
     return found or (INTERNAL if topic is not None and topic.internal else None)
 
 
-def system_growth_needs(edit: GrowTopic) -> RiskNeeds:
+def system_growth_needs(edit: edits.GrowTopic) -> RiskNeeds:
     """Return what has to be read to judge `system_growth`."""
     return _to_know_owner(edit.name)
 
@@ -562,19 +562,19 @@ def _to_know_owner(name: str) -> RiskNeeds:
     return RiskNeeds(topics=named) if system_topic(name) is not None else NOTHING
 
 
-def system_growth(edit: GrowTopic, judged: Judged) -> Iterator[str]:
+def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
     """Yield a warning for more partitions of a topic whose owner needs the number that it has."""
     owner = owner_of(edit.name, judged)
     if owner is not None and owner.grown:
         yield f"it belongs to {owner.owner}: with more partitions {owner.grown}"
 
 
-def system_config_needs(edit: ConfigEdit) -> RiskNeeds:
+def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return what has to be read to judge `system_config`."""
     return _to_know_owner(edit.resource.name) if edit.resource.type == TOPIC and edit.key in KEEPING else NOTHING
 
 
-def system_config(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
+def system_config(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for a cleanup.policy or a retention by which the owner of a topic loses what it needs."""
     owner = owner_of(edit.resource.name, judged) if edit.resource.type == TOPIC and edit.key in KEEPING else None
     if owner is None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.plan import Plan
-from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns, letter_column
+from console.present import columns
 from console.present.text import clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -102,24 +102,24 @@ def resource_text(acl: Acl) -> str:
     return f"{word} {name}…" if acl.pattern_type == PREFIXED else f"{word} {name}"
 
 
-_STAGED: Column[AclRow] = letter_column(
+_STAGED: columns.Column[AclRow] = columns.letter_column(
     "staged", lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "", width=2
 )
-_REST: tuple[Column[AclRow], ...] = (
-    Column("resource_type", LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
-    Column("resource_name", LISTED, lambda row: row.acl.resource_name, title="Name"),
-    Column(
+_REST: tuple[columns.Column[AclRow], ...] = (
+    columns.Column("resource_type", columns.LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
+    columns.Column("resource_name", columns.LISTED, lambda row: row.acl.resource_name, title="Name"),
+    columns.Column(
         "pattern_type",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.acl.pattern_type.name,
         "word",
         cell=lambda row: row.acl.pattern_type.name.lower(),
         text=lambda row: row.acl.pattern_type.name,
         layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
     ),
-    Column(
+    columns.Column(
         "permission",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.acl.permission.name,
         "word",
         title="Permission",
@@ -127,16 +127,16 @@ _REST: tuple[Column[AclRow], ...] = (
         text=lambda row: row.acl.permission.name,
         layout=ScreenColumn("permission", "Perm", width=5, priority=90),
     ),
-    Column(
+    columns.Column(
         "operation",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.acl.operation.name,
         "word",
         layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
     ),
-    Column(
+    columns.Column(
         "host",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.acl.host,
         cell=lambda row: clean(row.acl.host),
         layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
@@ -144,29 +144,29 @@ _REST: tuple[Column[AclRow], ...] = (
 )
 
 
-def _columns(by: By) -> Columns[AclRow]:
+def _columns(by: By) -> columns.Columns[AclRow]:
     """Return the columns in the order of a grouping, with the words that a row shares with the one above muted."""
 
     def grouped(what: By, row: AclRow) -> str:
         return "muted" if by == what and not row.first else ""
 
-    principal: Column[AclRow] = Column(
+    principal: columns.Column[AclRow] = columns.Column(
         "principal",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.acl.principal,
         cell=lambda row: (clean(row.acl.principal), grouped("principal", row)),
         layout=ScreenColumn("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95),
     )
-    resource: Column[AclRow] = Column(
+    resource: columns.Column[AclRow] = columns.Column(
         "resource",
-        SCREEN,
+        columns.SCREEN,
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
         layout=ScreenColumn("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95),
     )
     first = (principal, resource) if by == "principal" else (resource, principal)
-    return Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
+    return columns.Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
 
 
 _DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
-ACLS: Mapping[By, Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
+ACLS: Mapping[By, columns.Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
 """The columns, by what the rows are grouped by."""

@@ -18,22 +18,7 @@ from console.model.snapshot import UNKNOWN_BROKER, Snapshot
 from console.model.topic_counts import alike
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
-from console.present.columns import (
-    ABSENT,
-    DATA,
-    DETAIL,
-    EVERYWHERE,
-    OVER_POLLS,
-    SCREEN,
-    SHOWN,
-    Absent,
-    Column,
-    Columns,
-    letter_column,
-    overrides_column,
-    rate_columns,
-    time_text,
-)
+from console.present import columns
 from console.present.header import controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
@@ -215,97 +200,104 @@ def _full_in(row: BrokerRow) -> Cell:
     from console.model.disk_trend import SOON
 
     is_soon = row.full_in is not None and row.full_in < SOON
-    return (time_text(row.full_in), "failed" if is_soon else "")
+    return (columns.time_text(row.full_in), "failed" if is_soon else "")
 
 
-def _rate(row: BrokerRow) -> Rate | Absent:
-    return ABSENT if row.broker is None else row.rate
+def _rate(row: BrokerRow) -> Rate | columns.Absent:
+    return columns.ABSENT if row.broker is None else row.rate
 
 
-def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
+def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | columns.Absent]:
     """Return the getter of a value that the cluster default does not have."""
-    return lambda row: ABSENT if row.broker is None else get(row.broker)
+    return lambda row: columns.ABSENT if row.broker is None else get(row.broker)
 
 
-def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | Absent]:
-    return lambda row: ABSENT if row.broker is None else get(row.load)
+def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | columns.Absent]:
+    return lambda row: columns.ABSENT if row.broker is None else get(row.load)
 
 
-BROKERS: Columns[BrokerRow] = Columns(
-    Column("state", SHOWN, title="", cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
-    letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
-    Column("id", DATA, _by_broker(lambda broker: broker.id), "number"),
-    Column("broker", SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
-    Column("host", DATA | DETAIL, _by_broker(lambda broker: broker.host or None)),
-    Column("port", DATA | DETAIL, _by_broker(lambda broker: known_number(broker.port)), "number"),
-    Column(
+BROKERS: columns.Columns[BrokerRow] = columns.Columns(
+    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
+    columns.letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
+    columns.Column("id", columns.DATA, _by_broker(lambda broker: broker.id), "number"),
+    columns.Column("broker", columns.SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
+    columns.Column("host", columns.DATA | columns.DETAIL, _by_broker(lambda broker: broker.host or None)),
+    columns.Column(
+        "port", columns.DATA | columns.DETAIL, _by_broker(lambda broker: known_number(broker.port)), "number"
+    ),
+    columns.Column(
         "address",
-        SHOWN,
+        columns.SHOWN,
         title="Address",
         cell=_where,
         layout=ScreenColumn("where", "Host", flex=1, min_width=15, max_width=60),
     ),
-    Column(
+    columns.Column(
         "rack",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_broker(lambda broker: broker.rack),
         cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
         layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
     ),
-    Column(
+    columns.Column(
         "release",
-        EVERYWHERE | DETAIL,
-        lambda row: ABSENT if row.broker is None else row.release or None,
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: columns.ABSENT if row.broker is None else row.release or None,
         layout=ScreenColumn("release", "Kafka", width=5, priority=45),
     ),
-    Column("controller", DATA | DETAIL, lambda row: ABSENT if row.broker is None else row.controller, "boolean"),
-    Column("fenced", DATA, _by_broker(lambda broker: broker.fenced), "boolean"),
-    Column(
+    columns.Column(
+        "controller",
+        columns.DATA | columns.DETAIL,
+        lambda row: columns.ABSENT if row.broker is None else row.controller,
+        "boolean",
+    ),
+    columns.Column("fenced", columns.DATA, _by_broker(lambda broker: broker.fenced), "boolean"),
+    columns.Column(
         "leaders",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_load(lambda load: load.leaders),
         "number",
         title="Leaders",
         layout=ScreenColumn("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "preferred",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_load(lambda load: load.preferred),
         "number",
         key="preferred_leaders",
         title="Should lead",
         layout=ScreenColumn("preferred", "Should", width=6, align="right", priority=48),
     ),
-    Column(
+    columns.Column(
         "to_elect",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_load(lambda load: load.to_elect),
         "number",
         title="To elect",
         cell=lambda row: (str(row.load.to_elect), "pending") if row.load.to_elect else "",
         layout=ScreenColumn("elect", "Elect", width=5, align="right", priority=75, sort_key="T"),
     ),
-    Column(
+    columns.Column(
         "replicas",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_load(lambda load: load.replicas),
         "number",
         title="Replicas",
         layout=ScreenColumn("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
     ),
-    Column(
+    columns.Column(
         "out_of_sync",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         _by_load(lambda load: load.out_of_sync),
         "number",
         title="Out of sync",
         cell=lambda row: (str(row.load.out_of_sync), "failed") if row.load.out_of_sync else "",
         layout=ScreenColumn("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
     ),
-    Column(
+    columns.Column(
         "disk",
-        SCREEN,
+        columns.SCREEN,
         lambda row: None if row.dirs is None else sum(d.size for d in row.dirs),
         "number",
         Unit.BYTES,
@@ -313,11 +305,11 @@ BROKERS: Columns[BrokerRow] = Columns(
         order=lambda row: -sum(d.size for d in row.dirs or ()),
         layout=ScreenColumn("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
     ),
-    *rate_columns(_rate, bytes_priority=49, records_priority=25),
-    Column(
+    *columns.rate_columns(_rate, bytes_priority=49, records_priority=25),
+    columns.Column(
         "full_in",
-        OVER_POLLS,
-        lambda row: ABSENT if row.broker is None else None if row.full_in is None else round(row.full_in),
+        columns.OVER_POLLS,
+        lambda row: columns.ABSENT if row.broker is None else None if row.full_in is None else round(row.full_in),
         "number",
         Unit.SECONDS,
         key="disk_full_in_seconds",
@@ -325,10 +317,10 @@ BROKERS: Columns[BrokerRow] = Columns(
         order=lambda row: inf if row.full_in is None else row.full_in,
         layout=ScreenColumn("full", "Full in", width=8, align="right", priority=47, sort_key="I"),
     ),
-    overrides_column(lambda row: row.overrides, 50, order=lambda row: -(row.overrides or 0)),
-    Column(
+    columns.overrides_column(lambda row: row.overrides, 50, order=lambda row: -(row.overrides or 0)),
+    columns.Column(
         "quorum",
-        SHOWN,
+        columns.SHOWN,
         text=lambda row: row.quorum,
         layout=ScreenColumn("quorum", "Quorum", min_width=12, max_width=22, priority=35),
     ),

@@ -19,21 +19,7 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of
 from console.plan.effective_values import DiffLine
 from console.plan.plan import EMPTY, Plan
-from console.present import names
-from console.present.columns import (
-    ABSENT,
-    DATA,
-    EVERYWHERE,
-    LIST,
-    SCREEN,
-    SHOWN,
-    Absent,
-    Column,
-    Columns,
-    changed_column,
-    letter_column,
-    overrides_column,
-)
+from console.present import columns, names
 from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean, in_columns, plain
 from console.present.values import config_text, config_value, entry_spans, side_text, with_unit
@@ -158,45 +144,47 @@ def _source(shown: ConfigLine) -> Cell:
     return "" if row.entry is None else (names.source(row.entry.source, broker), "" if row.override else "muted")
 
 
-def _by_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
+def _by_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | columns.Absent]:
     """Return the getter of a value that a key without an entry, which only the plan names, does not have."""
-    return lambda shown: ABSENT if shown.row.entry is None else get(shown.row.entry)
+    return lambda shown: columns.ABSENT if shown.row.entry is None else get(shown.row.entry)
 
 
 def _synonyms(entry: ConfigEntry) -> list[Data]:
     return [{"name": each.name, "value": each.value, "source": each.source.name} for each in entry.synonyms]
 
 
-CONFIGS: Columns[ConfigLine] = Columns(
-    Column("letters", LIST, title="", text=lambda shown: "".join(plain(letter) for letter in flags(shown.row))),
-    letter_column("own", lambda shown: flags(shown.row)[0]),
-    Column(
+CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
+    columns.Column(
+        "letters", columns.LIST, title="", text=lambda shown: "".join(plain(letter) for letter in flags(shown.row))
+    ),
+    columns.letter_column("own", lambda shown: flags(shown.row)[0]),
+    columns.Column(
         "pending",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda shown: shown.row.line is not None,
         "boolean",
         cell=lambda shown: flags(shown.row)[1],
         layout=ScreenColumn("staged", width=1, gutter=True),
     ),
-    Column(
+    columns.Column(
         "is_sensitive",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         _by_entry(lambda entry: entry.sensitive),
         "boolean",
         cell=lambda shown: flags(shown.row)[2],
         layout=ScreenColumn("sensitive", width=1, gutter=True),
     ),
-    Column(
+    columns.Column(
         "read_only",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         _by_entry(lambda entry: entry.read_only),
         "boolean",
         cell=lambda shown: flags(shown.row)[3],
         layout=ScreenColumn("read_only", width=2, gutter=True),
     ),
-    Column(
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda shown: shown.row.key,
         cell=lambda shown: (
             clean(shown.row.key),
@@ -204,27 +192,27 @@ CONFIGS: Columns[ConfigLine] = Columns(
         ),
         layout=ScreenColumn("key", "Key", min_width=28, max_width=60, sort_key="K"),
     ),
-    Column(
+    columns.Column(
         "value",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda shown: shown.row.entry.value if shown.row.entry is not None else None,
         cell=_value,
         layout=ScreenColumn("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
     ),
-    Column(
+    columns.Column(
         "source",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         _by_entry(lambda entry: entry.source.name),
         "word",
         cell=_source,
         order=lambda shown: shown.row.entry.source if shown.row.entry else 0,
         layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
     ),
-    Column("is_default", DATA, _by_entry(lambda entry: entry.is_default), "boolean"),
-    Column("synonyms", DATA, _by_entry(_synonyms), "object"),
-    Column(
+    columns.Column("is_default", columns.DATA, _by_entry(lambda entry: entry.is_default), "boolean"),
+    columns.Column("synonyms", columns.DATA, _by_entry(_synonyms), "object"),
+    columns.Column(
         "flags",
-        SHOWN,
+        columns.SHOWN,
         title="",
         cell=lambda shown: (flag_words(shown.row), "muted"),
         layout=ScreenColumn("flags", "Flags", width=18, priority=20),
@@ -251,28 +239,28 @@ class EntityRow(NamedTuple):
     facts: EntityFacts
 
 
-ENTITIES: Columns[EntityRow] = Columns(
-    letter_column("staged", lambda row: ("*", "pending") if row.resource in row.facts.staged else "", width=2),
-    Column(
+ENTITIES: columns.Columns[EntityRow] = columns.Columns(
+    columns.letter_column("staged", lambda row: ("*", "pending") if row.resource in row.facts.staged else "", width=2),
+    columns.Column(
         "kind",
-        SCREEN,
+        columns.SCREEN,
         lambda row: names.resource_word(row.resource.type),
         "word",
         cell=lambda row: (names.resource_word(row.resource.type), "muted"),
         layout=ScreenColumn("kind", "Kind", width=14),
     ),
-    Column(
+    columns.Column(
         "name",
-        SCREEN,
+        columns.SCREEN,
         lambda row: row.resource.name,
         cell=lambda row: names.DEFAULT if row.resource.is_cluster_default else clean(row.resource.name),
         order=lambda row: (row.resource.name, row.resource.type),
         layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
     ),
-    overrides_column(
+    columns.overrides_column(
         lambda row: row.facts.overrides(row.resource), 80, order=lambda row: -(row.facts.overrides(row.resource) or 0)
     ),
-    changed_column(lambda row: row.facts.changed(row.resource)),
+    columns.changed_column(lambda row: row.facts.changed(row.resource)),
 )
 """Everything that has configs, whatever kind it is."""
 

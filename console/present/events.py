@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from console.model import changes
 from console.model.acl import Acl
-from console.model.changes import (
-    BrokerTarget,
-    GroupTarget,
-    MoveTarget,
-    PartitionTarget,
-    ScramUser,
-    Target,
-    TopicTarget,
-)
 from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
@@ -64,7 +56,7 @@ def what_text(event: Event) -> str:
             return "active controller"
         case Kind.VOTER:
             return plural(event.units, "voter") if many else names.target(place.about)
-        case Kind.BROKER if isinstance(place.about, BrokerTarget):
+        case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
             return f"broker {place.about.id}"
         case Kind.ACL if isinstance(place.about, Acl):
             acl = place.about
@@ -91,7 +83,7 @@ def what_text(event: Event) -> str:
 
 def _partitions(event: Event) -> str:
     about = event.place.about
-    assert isinstance(about, PartitionTarget | MoveTarget)
+    assert isinstance(about, changes.PartitionTarget | changes.MoveTarget)
     if event.units > 1:
         return f"{event.units:,} topics ({plural(event.count, 'partition')})"
     if event.count > 1:
@@ -193,7 +185,7 @@ def place_text(place: Place) -> str:
     about = place.about
     return (
         names.partition(about.topic, about.number)
-        if isinstance(about, PartitionTarget | MoveTarget)
+        if isinstance(about, changes.PartitionTarget | changes.MoveTarget)
         else names.target(about)
     )
 
@@ -205,13 +197,13 @@ def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
     """Return the entity of an event as the panes identify it: a config resource, a quota entity, a group's name; None
     for others."""
     match place.about:
-        case TopicTarget(name=name) | MoveTarget(topic=name):
+        case changes.TopicTarget(name=name) | changes.MoveTarget(topic=name):
             return topic_resource(name)
-        case PartitionTarget():
+        case changes.PartitionTarget():
             return topic_resource(place.about.topic)
-        case BrokerTarget(id=number):
+        case changes.BrokerTarget(id=number):
             return broker_resource(number)
-        case GroupTarget(name=name):
+        case changes.GroupTarget(name=name):
             return name
         case ConfigResource() | QuotaEntity():
             return place.about
@@ -252,21 +244,21 @@ def _moment(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _subject(about: Target) -> dict[str, Data]:
+def _subject(about: changes.Target) -> dict[str, Data]:
     match about:
-        case BrokerTarget():
+        case changes.BrokerTarget():
             return {"broker": about.id}
-        case TopicTarget():
+        case changes.TopicTarget():
             return {"topic": about.name}
-        case GroupTarget():
+        case changes.GroupTarget():
             return {"group": about.name}
-        case PartitionTarget() | MoveTarget():
+        case changes.PartitionTarget() | changes.MoveTarget():
             return {"topic": about.topic, "partition": about.number}
         case ConfigResource():
             return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
         case QuotaEntity():
             return {"entity": dict(about.as_dict())}
-        case ScramUser():
+        case changes.ScramUser():
             return {"user": about.user, "mechanism": about.mechanism.label}
         case Acl():
             fields = ("principal", "host", "resource_name")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from console.model.cluster import ClusterFeatures, NodeFeatures
 from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.snapshot import Snapshot
-from console.present.columns import DATA, EVERYWHERE, OBJECT, SHOWN, Column, Columns, letter_column
+from console.present import columns
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -107,46 +107,46 @@ def _level(row: FeatureRow) -> Cell:
     return (str(row.level), "") if row.level else ("off", "muted")
 
 
-FEATURES: Columns[FeatureRow] = Columns(
-    Column("differs", DATA, type="boolean"),
-    Column(
+FEATURES: columns.Columns[FeatureRow] = columns.Columns(
+    columns.Column("differs", columns.DATA, type="boolean"),
+    columns.Column(
         "state",
-        SHOWN,
+        columns.SHOWN,
         title="",
         cell=lambda row: ("!", "failed") if row.differs else "",
         layout=ScreenColumn("state", width=1, gutter=True),
     ),
-    letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
-    Column(
+    columns.letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         cell=lambda row: clean(row.name),
         layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
     ),
-    Column(
+    columns.Column(
         "level",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         type="number",
         cell=_level,
         layout=ScreenColumn("level", "Level", width=5, align="right", priority=95),
     ),
-    Column(
+    columns.Column(
         "release",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: level_name(row.name, row.level) or None,
         layout=ScreenColumn("release", "Release", width=8, priority=60),
     ),
-    Column("lowest", DATA, lambda row: row.common[0] if row.common else None, "number"),
-    Column("highest", DATA, lambda row: row.common[1] if row.common else None, "number"),
-    Column(
+    columns.Column("lowest", columns.DATA, lambda row: row.common[0] if row.common else None, "number"),
+    columns.Column("highest", columns.DATA, lambda row: row.common[1] if row.common else None, "number"),
+    columns.Column(
         "nodes",
-        OBJECT,
+        columns.OBJECT,
         lambda row: {str(node): list(levels) if levels else None for node, levels in row.supported.items()},
         "object",
     ),
-    Column(
+    columns.Column(
         "supported",
-        SHOWN,
+        columns.SHOWN,
         cell=lambda row: (by_range(row.supported), "failed" if row.differs else ""),
         layout=ScreenColumn("supported", "Supported", flex=1, min_width=14, max_width=70, priority=90),
     ),

@@ -6,36 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
-from console.model.cluster import (
-    Group,
-    GroupLag,
-    GroupMember,
-    PartitionLag,
-    Places,
-    StreamsNode,
-    StreamsTasks,
-    Subtopology,
-)
+from console.model import cluster
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data, known_number
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
 from console.plan.amounts import Unit
-from console.present.columns import (
-    ABSENT,
-    DATA,
-    DETAIL,
-    EVERYWHERE,
-    FILTER,
-    LIST,
-    LISTED,
-    SCREEN,
-    Column,
-    Columns,
-    behind_text,
-    highest_first,
-    rate_value,
-    time_text,
-)
+from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns
 from widgets.row_source import Column as ScreenColumn
@@ -60,12 +36,12 @@ def state_meaning(state: str) -> str:
     return "muted" if word == "EMPTY" else ""
 
 
-def lag_total(lag: GroupLag | None) -> str:
+def lag_total(lag: cluster.GroupLag | None) -> str:
     """Return a group's lag in records; ``–`` if it is unknown, with a ``?`` if part of it is."""
     return "".join(text for text, _ in _lag_spans(lag))
 
 
-def _lag_spans(lag: GroupLag | None) -> Line:
+def _lag_spans(lag: cluster.GroupLag | None) -> Line:
     if lag is None or lag.known_total is None:
         return [(NOTHING, "")]
     return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if lag.is_part else [])]
@@ -78,7 +54,7 @@ _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stu
 
 def rate_text(rate: float | None) -> str:
     """Return a signed rate: ``+1,204``, ``-83``, ``0``; ``·`` where two polls do not show it yet."""
-    value = rate_value(rate)
+    value = columns.rate_value(rate)
     return "·" if value is None else f"{value:+,}" if value else "0"
 
 
@@ -93,7 +69,7 @@ def _left(seconds: float | None) -> Data:
 
 def behind_order(behind: Behind) -> float:
     """Return what a lag as a time is sorted by, the longest first, an unknown one last."""
-    return highest_first(behind.seconds)
+    return columns.highest_first(behind.seconds)
 
 
 def _trend_cell(word: str | None) -> tuple[str, str]:
@@ -103,8 +79,8 @@ def _trend_cell(word: str | None) -> tuple[str, str]:
 class GroupRow(NamedTuple):
     """A group, its lag and how that moves; None where it was not read."""
 
-    group: Group
-    lag: GroupLag | None = None
+    group: cluster.Group
+    lag: cluster.GroupLag | None = None
     trend: LagTrend | None = None
 
     @property
@@ -132,45 +108,45 @@ def _topics_read(row: GroupRow) -> list[Data] | None:
     return [*sorted(committed | {topic for each in row.group.members or () for topic, _ in each.assignment})]
 
 
-GROUPS: Columns[GroupRow] = Columns(
-    Column(
+GROUPS: columns.Columns[GroupRow] = columns.Columns(
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.group.name,
         cell=lambda row: clean(row.group.name),
         layout=ScreenColumn("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
-    Column(
+    columns.Column(
         "state",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.group.state,
         "word",
         cell=lambda row: (clean(row.group.state), state_meaning(row.group.state)),
         layout=ScreenColumn("state", "State", min_width=8, max_width=20, priority=80, sort_key="S"),
     ),
-    Column(
+    columns.Column(
         "type",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.group.type,
         "word",
         cell=lambda row: clean(row.group.type),
         layout=ScreenColumn("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
     ),
-    Column("protocol", LISTED | DETAIL, lambda row: row.group.protocol),
-    Column("topic", FILTER, _topics_read, "names", unknown=True),
-    Column("assignor", DETAIL, lambda row: _assignor(row.group) or ABSENT),
-    Column(
+    columns.Column("protocol", columns.LISTED | columns.DETAIL, lambda row: row.group.protocol),
+    columns.Column("topic", columns.FILTER, _topics_read, "names", unknown=True),
+    columns.Column("assignor", columns.DETAIL, lambda row: _assignor(row.group) or columns.ABSENT),
+    columns.Column(
         "members",
-        SCREEN,
+        columns.SCREEN,
         lambda row: None if row.group.members is None else len(row.group.members),
         "number",
         cell=lambda row: "·" if row.group.members is None else str(len(row.group.members)),
         order=lambda row: -len(row.group.members or ()),
         layout=ScreenColumn("members", "Memb", width=6, align="right", priority=60, sort_key="M"),
     ),
-    Column(
+    columns.Column(
         "lag",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: None if row.lag is None else row.lag.known_total,
         "number",
         part=lambda row: row.lag is not None and row.lag.is_part,
@@ -179,57 +155,57 @@ GROUPS: Columns[GroupRow] = Columns(
         text=lambda row: lag_total(row.lag),
         layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "lag_seconds",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: _seconds(row.behind.seconds),
         "number",
         Unit.SECONDS,
         part=lambda row: row.behind.least,
         unknown=True,
-        cell=lambda row: behind_text(row.behind),
+        cell=lambda row: columns.behind_text(row.behind),
         order=lambda row: behind_order(row.behind),
         layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
     ),
-    Column(
+    columns.Column(
         "trend",
-        DATA | SCREEN | DETAIL,
+        columns.DATA | columns.SCREEN | columns.DETAIL,
         lambda row: direction(row.rate),
         "word",
         unknown=True,
         cell=lambda row: _trend_cell(direction(row.rate)),
         layout=ScreenColumn("trend", "Trend", width=7, priority=70),
     ),
-    Column(
+    columns.Column(
         "rate",
-        DATA | SCREEN | DETAIL,
-        lambda row: rate_value(row.rate),
+        columns.DATA | columns.SCREEN | columns.DETAIL,
+        lambda row: columns.rate_value(row.rate),
         "number",
         unknown=True,
         cell=lambda row: rate_text(row.rate),
-        order=lambda row: highest_first(row.rate),
+        order=lambda row: columns.highest_first(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=65, sort_key="R"),
     ),
-    Column(
+    columns.Column(
         "catch_up",
-        DATA | SCREEN | DETAIL,
+        columns.DATA | columns.SCREEN | columns.DETAIL,
         lambda row: None if row.trend is None else _left(row.trend.catch_up),
         "number",
         Unit.SECONDS,
-        cell=lambda row: "" if row.trend is None else time_text(row.trend.catch_up),
+        cell=lambda row: "" if row.trend is None else columns.time_text(row.trend.catch_up),
         layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=35),
     ),
-    Column(
+    columns.Column(
         "stuck",
-        DATA | SCREEN | DETAIL,
+        columns.DATA | columns.SCREEN | columns.DETAIL,
         type="number",
         unknown=True,
         cell=lambda row: (f"{row.stuck:,}", "failed") if row.stuck else "",
         layout=ScreenColumn("stuck", "Stuck", min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
     ),
-    Column(
+    columns.Column(
         "coordinator",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: known_number(row.group.coordinator),
         "number",
         title="Coordinator",
@@ -249,10 +225,10 @@ class PartitionRow(NamedTuple):
     coordinator wants to have it, None where the protocol has no target. behind: for how long its next record has
     waited."""
 
-    at: PartitionLag
+    at: cluster.PartitionLag
     trend: PartitionTrend | None = None
-    owners: Sequence[GroupMember] = ()
-    wanted: Sequence[GroupMember] | None = None
+    owners: Sequence[cluster.GroupMember] = ()
+    wanted: Sequence[cluster.GroupMember] | None = None
     behind: Behind = UNSEEN
 
     @property
@@ -278,7 +254,7 @@ class PartitionRow(NamedTuple):
         return clients(self.wanted) or "no member"
 
 
-def clients(members: Sequence[GroupMember]) -> str:
+def clients(members: Sequence[cluster.GroupMember]) -> str:
     """Return the first of these members as ``billing-1@10.0.3.10``, and how many others there are."""
     if not members:
         return ""
@@ -287,7 +263,9 @@ def clients(members: Sequence[GroupMember]) -> str:
     return f"{first.client_id}@{first.host.removeprefix('/')}{more}"
 
 
-def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[PartitionLag], PartitionRow]:
+def partition_rows(
+    group: cluster.Group | None, trend: LagTrend | None
+) -> Callable[[cluster.PartitionLag], PartitionRow]:
     """Return a function that makes the row of one partition of a group, so that only rows that are shown are made.
 
     Args:
@@ -299,7 +277,7 @@ def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[Par
     targets = [(member, member.target) for member in members if member.target is not None]
     wanted = _by_place(targets)
 
-    def row(at: PartitionLag) -> PartitionRow:
+    def row(at: cluster.PartitionLag) -> PartitionRow:
         place = at.topic, at.partition
         target = wanted.get(place, ()) if targets else None
         if trend is None:
@@ -310,114 +288,116 @@ def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[Par
     return row
 
 
-def _by_place(held: Iterable[tuple[GroupMember, Places]]) -> dict[tuple[str, int], list[GroupMember]]:
-    by_place: dict[tuple[str, int], list[GroupMember]] = {}
+def _by_place(
+    held: Iterable[tuple[cluster.GroupMember, cluster.Places]],
+) -> dict[tuple[str, int], list[cluster.GroupMember]]:
+    by_place: dict[tuple[str, int], list[cluster.GroupMember]] = {}
     for member, places in held:
         for place in places:
             by_place.setdefault(place, []).append(member)
     return by_place
 
 
-LAGS: Columns[PartitionRow] = Columns(
-    Column(
+LAGS: columns.Columns[PartitionRow] = columns.Columns(
+    columns.Column(
         "topic",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.at.topic,
         cell=lambda row: clean(row.at.topic),
         layout=ScreenColumn("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
-    Column(
+    columns.Column(
         "partition",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.at.partition,
         "number",
         title="Partition",
         layout=ScreenColumn("partition", "Part", width=5, align="right", priority=90),
     ),
-    Column(
+    columns.Column(
         "committed",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: known_number(row.at.committed),
         "number",
         text=lambda row: count(row.at.committed),
         layout=ScreenColumn("committed", "Committed", min_width=9, max_width=20, align="right", priority=60),
     ),
-    Column(
+    columns.Column(
         "end",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: known_number(row.at.end),
         "number",
         text=lambda row: count(row.at.end),
         layout=ScreenColumn("end", "End", min_width=9, max_width=20, align="right", priority=50),
     ),
-    Column(
+    columns.Column(
         "lag",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: known_number(row.at.lag),
         "number",
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "lag_seconds",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda row: _seconds(row.behind.seconds),
         "number",
         Unit.SECONDS,
         part=lambda row: row.behind.least,
         unknown=True,
-        cell=lambda row: behind_text(row.behind),
+        cell=lambda row: columns.behind_text(row.behind),
         order=lambda row: behind_order(row.behind),
         layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
     ),
-    Column("lag_seconds_unknown", DATA, lambda row: row.behind.why or None),
-    Column(
+    columns.Column("lag_seconds_unknown", columns.DATA, lambda row: row.behind.why or None),
+    columns.Column(
         "trend",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda row: row.word,
         "word",
         cell=lambda row: _trend_cell(row.word),
         layout=ScreenColumn("trend", "Trend", min_width=7, max_width=12, priority=80),
     ),
-    Column(
+    columns.Column(
         "rate",
-        DATA | SCREEN,
-        lambda row: rate_value(row.rate),
+        columns.DATA | columns.SCREEN,
+        lambda row: columns.rate_value(row.rate),
         "number",
         unknown=True,
         cell=lambda row: rate_text(row.rate),
-        order=lambda row: highest_first(row.rate),
+        order=lambda row: columns.highest_first(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=70, sort_key="R"),
     ),
-    Column(
+    columns.Column(
         "catch_up",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda row: _left(time_left(row.at.lag, row.rate)),
         "number",
         Unit.SECONDS,
-        cell=lambda row: time_text(time_left(row.at.lag, row.rate)),
+        cell=lambda row: columns.time_text(time_left(row.at.lag, row.rate)),
         layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=30),
     ),
-    Column(
+    columns.Column(
         "still",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda row: None if row.trend is None else round(row.trend.still),
         "number",
         Unit.SECONDS,
-        cell=lambda row: time_text((row.trend and row.trend.still) or None),
+        cell=lambda row: columns.time_text((row.trend and row.trend.still) or None),
         layout=ScreenColumn("still", "Still", min_width=5, max_width=9, align="right", priority=35),
     ),
-    Column("member", LISTED, lambda row: row.at.member or None),
-    Column(
+    columns.Column("member", columns.LISTED, lambda row: row.at.member or None),
+    columns.Column(
         "client",
-        DATA | SCREEN,
+        columns.DATA | columns.SCREEN,
         lambda row: clients(row.owners) or None,
         cell=lambda row: clean(clients(row.owners), 120),
         layout=ScreenColumn("client", "Member", min_width=10, max_width=40, priority=40, sort_key="M"),
     ),
-    Column(
+    columns.Column(
         "target",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         cell=lambda row: (clean(row.target or "", 120), "changed"),
         layout=ScreenColumn("target", "Target", min_width=6, max_width=40, priority=20),
     ),
@@ -428,11 +408,11 @@ commit has stood still while records wait. lag_seconds: for how long the next re
 why its timestamp does not say. target: who should have the partition, where another has it."""
 
 
-def _objects(places: Places | None, name: str = "topic") -> Data:
+def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
     return None if places is None else [{name: where, "partition": number} for where, number in places]
 
 
-def _tasks_object(tasks: StreamsTasks | None) -> Data:
+def _tasks_object(tasks: cluster.StreamsTasks | None) -> Data:
     return (
         None
         if tasks is None
@@ -440,14 +420,14 @@ def _tasks_object(tasks: StreamsTasks | None) -> Data:
     )
 
 
-def _tasks_text(tasks: StreamsTasks | None) -> str:
+def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
     if tasks is None:
         return ""
     roles = zip(("active", "standby", "warm-up"), tasks, strict=True)
     return ", ".join(f"{len(of_role)} {role}" for role, of_role in roles if of_role) or "none"
 
 
-def to_take(member: GroupMember) -> str:
+def to_take(member: cluster.GroupMember) -> str:
     """Return the partitions, or tasks, that a member still has to take and to give back, as ``+3 -1``."""
     if member.has_target:
         return ""
@@ -460,38 +440,38 @@ def to_take(member: GroupMember) -> str:
     return " ".join(text for text in (f"+{more}" if more else "", f"-{less}" if less else "") if text)
 
 
-def subscribed(member: GroupMember) -> str:
+def subscribed(member: cluster.GroupMember) -> str:
     """Return what a member subscribed to, a regular expression between slashes."""
     named = (f"/{member.regex}/" if member.regex else "", _names(member.topics))
     return ", ".join(text for text in named if text)
 
 
-MEMBERS: Columns[GroupMember] = Columns(
-    Column("client_id", LISTED, title="Client"),
-    Column("host", LISTED),
-    Column("member_id", LISTED, title="Member"),
-    Column("instance_id", DATA),
-    Column("protocol", DATA, lambda row: row.protocol or None),
-    Column("epoch", DATA, lambda row: known_number(row.epoch), "number"),
-    Column("topics", DATA, lambda row: list(row.topics), "object"),
-    Column("regex", DATA, lambda row: row.regex or None),
-    Column("assignment", DATA, lambda row: _objects(row.assignment), "object"),
-    Column("target", DATA, lambda row: _objects(row.target), "object"),
-    Column("tasks", DATA, lambda row: _tasks_object(row.tasks), "object"),
-    Column("target_tasks", DATA, lambda row: _tasks_object(row.target_tasks), "object"),
-    Column("partitions", LIST, lambda row: len(row.assignment), "number"),
-    Column("by", LIST, title="Protocol", text=lambda row: row.protocol),
-    Column("reached", LIST, title="Epoch", text=lambda row: str(row.epoch) if row.epoch >= 0 else ""),
-    Column("subscribed", LIST, text=subscribed),
-    Column("roles", LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
-    Column("to_take", LIST, text=to_take),
+MEMBERS: columns.Columns[cluster.GroupMember] = columns.Columns(
+    columns.Column("client_id", columns.LISTED, title="Client"),
+    columns.Column("host", columns.LISTED),
+    columns.Column("member_id", columns.LISTED, title="Member"),
+    columns.Column("instance_id", columns.DATA),
+    columns.Column("protocol", columns.DATA, lambda row: row.protocol or None),
+    columns.Column("epoch", columns.DATA, lambda row: known_number(row.epoch), "number"),
+    columns.Column("topics", columns.DATA, lambda row: list(row.topics), "object"),
+    columns.Column("regex", columns.DATA, lambda row: row.regex or None),
+    columns.Column("assignment", columns.DATA, lambda row: _objects(row.assignment), "object"),
+    columns.Column("target", columns.DATA, lambda row: _objects(row.target), "object"),
+    columns.Column("tasks", columns.DATA, lambda row: _tasks_object(row.tasks), "object"),
+    columns.Column("target_tasks", columns.DATA, lambda row: _tasks_object(row.target_tasks), "object"),
+    columns.Column("partitions", columns.LIST, lambda row: len(row.assignment), "number"),
+    columns.Column("by", columns.LIST, title="Protocol", text=lambda row: row.protocol),
+    columns.Column("reached", columns.LIST, title="Epoch", text=lambda row: str(row.epoch) if row.epoch >= 0 else ""),
+    columns.Column("subscribed", columns.LIST, text=subscribed),
+    columns.Column("roles", columns.LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
+    columns.Column("to_take", columns.LIST, text=to_take),
     orders={"data": ("member_id",)},
 )
 """The members of one group. To take: how many partitions or tasks of its target a member has not taken, and how many it
 still has to give back."""
 
 
-def member_columns(group: Group) -> Columns[GroupMember]:
+def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]:
     """Return the columns of a group's members, in a list without those that say the same of all of them as the group
     does, or nothing."""
     members = group.members or ()
@@ -505,13 +485,17 @@ def member_columns(group: Group) -> Columns[GroupMember]:
     return MEMBERS.without({name for name, is_empty in empty.items() if is_empty})
 
 
-def _topics_column(name: str, title: str, of: Callable[[Subtopology], Sequence[str]]) -> Column[Subtopology]:
+def _topics_column(
+    name: str, title: str, of: Callable[[cluster.Subtopology], Sequence[str]]
+) -> columns.Column[cluster.Subtopology]:
     """Return the column of some topics of a subtopology."""
-    return Column(name, LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row)))
+    return columns.Column(
+        name, columns.LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row))
+    )
 
 
-SUBTOPOLOGIES: Columns[Subtopology] = Columns(
-    Column("subtopology", LISTED, lambda row: row.id),
+SUBTOPOLOGIES: columns.Columns[cluster.Subtopology] = columns.Columns(
+    columns.Column("subtopology", columns.LISTED, lambda row: row.id),
     _topics_column("source_topics", "Reads", lambda row: row.sources),
     _topics_column("repartition_source_topics", "Reads between", lambda row: row.repartition_sources),
     _topics_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
@@ -520,17 +504,34 @@ SUBTOPOLOGIES: Columns[Subtopology] = Columns(
 """The topology of a streams group: what each part reads and writes. Between: topics between parts."""
 
 
-NODES: Columns[StreamsNode] = Columns(
-    Column("subtopology", LISTED, lambda row: row.subtopology or None, title="Subtopology"),
-    Column("node", LISTED, lambda row: row.name, title="Node"),
-    Column("role", LISTED, lambda row: row.role, title="Role"),
-    Column(
-        "topics", LISTED, lambda row: list(row.topics), "object", title="Topics", text=lambda row: _names(row.topics)
+NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
+    columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None, title="Subtopology"),
+    columns.Column("node", columns.LISTED, lambda row: row.name, title="Node"),
+    columns.Column("role", columns.LISTED, lambda row: row.role, title="Role"),
+    columns.Column(
+        "topics",
+        columns.LISTED,
+        lambda row: list(row.topics),
+        "object",
+        title="Topics",
+        text=lambda row: _names(row.topics),
     ),
-    Column(
-        "stores", LISTED, lambda row: list(row.stores), "object", title="Stores", text=lambda row: _names(row.stores)
+    columns.Column(
+        "stores",
+        columns.LISTED,
+        lambda row: list(row.stores),
+        "object",
+        title="Stores",
+        text=lambda row: _names(row.stores),
     ),
-    Column("after", LISTED, lambda row: list(row.after), "object", title="Goes to", text=lambda row: _names(row.after)),
+    columns.Column(
+        "after",
+        columns.LISTED,
+        lambda row: list(row.after),
+        "object",
+        title="Goes to",
+        text=lambda row: _names(row.after),
+    ),
 )
 """The nodes of a streams group's topology."""
 
@@ -539,7 +540,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-def subtopology_columns(topology: Iterable[Subtopology]) -> Columns[Subtopology]:
+def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Columns[cluster.Subtopology]:
     """Return the columns of a topology without those in which none of its parts has a topic."""
     parts = tuple(topology)
     values = {"repartition_source_topics": "repartition_sources", "repartition_sink_topics": "repartition_sinks"}
@@ -547,7 +548,7 @@ def subtopology_columns(topology: Iterable[Subtopology]) -> Columns[Subtopology]
     return SUBTOPOLOGIES.without({name for name, at in values.items() if not any(getattr(part, at) for part in parts)})
 
 
-def task_lines(group: Group | None, topic: str, partition: int) -> list[Line]:
+def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[Line]:
     """Return what a streams group does with a partition that it reads: the part of its topology, what that writes, and
     who has the task in which role. Its first line is the title; empty for other groups, and for other topics."""
     lines: list[Line] = []
@@ -569,11 +570,11 @@ MOST_TEXT = 400
 """Characters of names of topics in one line of details."""
 
 
-def _topics(part: Subtopology) -> str:
+def _topics(part: cluster.Subtopology) -> str:
     return clean(_names((*part.sources, *part.repartition_sources)), MOST_TEXT)
 
 
-def _task_owners(group: Group | None, task: tuple[str, int]) -> list[Line]:
+def _task_owners(group: cluster.Group | None, task: tuple[str, int]) -> list[Line]:
     """Return the members that have a task, and those that are to have it, by role."""
     lines: list[Line] = []
     members = (group and group.members) or ()
@@ -590,11 +591,11 @@ def _task_owners(group: Group | None, task: tuple[str, int]) -> list[Line]:
     return lines
 
 
-def _client(member: GroupMember) -> str:
+def _client(member: cluster.GroupMember) -> str:
     return clients((member,))
 
 
-def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None = None) -> Line:
+def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend: LagTrend | None = None) -> Line:
     """Return the state, members, protocol and lag of a group in a line, and what could not be read.
 
     Args:
@@ -617,7 +618,7 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
         total, *part = _lag_spans(lag)
         line += [(f"  lag {total[0]}", "strong"), *part]
         if trend is not None and trend.longest_behind.seconds:
-            line.append((f"  {behind_text(trend.longest_behind)} behind", ""))
+            line.append((f"  {columns.behind_text(trend.longest_behind)} behind", ""))
         if trend is not None and trend.rate:
             line.append((f"  {rate_text(trend.rate)}/s", _TREND_MEANINGS[direction(trend.rate) or ""]))
         if trend is not None and trend.stuck:
@@ -635,7 +636,7 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
     return line
 
 
-def group_lines(group: Group, lag: GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
+def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
     """Return what a group is: how it does, and its partitions, those of the highest lag first, without for how long
     each waits, which would change with the clock alone.
 
@@ -663,12 +664,12 @@ def group_lines(group: Group, lag: GroupLag | None, trend: LagTrend | None, most
     return lines
 
 
-def _assignor(group: Group) -> str:
+def _assignor(group: cluster.Group) -> str:
     """Return what assigns the tasks of a streams group, by brokers of 4.4 and newer; ``""`` for other groups."""
     return group.assignor if group.type == "streams" else ""
 
 
-def _epochs(group: Group) -> Line:
+def _epochs(group: cluster.Group) -> Line:
     """Return the group's epoch, and that of its target assignment where that is behind."""
     if group.epoch < 0:
         return []

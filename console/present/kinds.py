@@ -17,9 +17,9 @@ from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of, utc_time
+from console.present import columns as present_columns
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
-from console.present.columns import DATA, EVERYWHERE, LISTED, SCREEN, Column, Columns
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
 from console.present.quorum import QUORUM
@@ -43,11 +43,13 @@ class UserRow(NamedTuple):
     acls: int
 
 
-USERS: Columns[UserRow] = Columns(
-    Column("user", LISTED, text=lambda row: named(row.user)),
-    Column("quotas", LISTED, type="number", text=lambda row: _count(row.quotas)),
-    Column("scram", LISTED, title="SCRAM"),
-    Column("acls", LISTED, type="number", title="ACLs", text=lambda row: _count(row.acls)),
+USERS: present_columns.Columns[UserRow] = present_columns.Columns(
+    present_columns.Column("user", present_columns.LISTED, text=lambda row: named(row.user)),
+    present_columns.Column("quotas", present_columns.LISTED, type="number", text=lambda row: _count(row.quotas)),
+    present_columns.Column("scram", present_columns.LISTED, title="SCRAM"),
+    present_columns.Column(
+        "acls", present_columns.LISTED, type="number", title="ACLs", text=lambda row: _count(row.acls)
+    ),
 )
 
 
@@ -73,10 +75,12 @@ class QuotaOwner(NamedTuple):
     quotas: int
 
 
-def _owners(key: str, title: str) -> Columns[QuotaOwner]:
-    return Columns(
-        Column(key, LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)),
-        Column("quotas", LISTED, type="number"),
+def _owners(key: str, title: str) -> present_columns.Columns[QuotaOwner]:
+    return present_columns.Columns(
+        present_columns.Column(
+            key, present_columns.LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)
+        ),
+        present_columns.Column("quotas", present_columns.LISTED, type="number"),
     )
 
 
@@ -119,10 +123,10 @@ class LoggerRow(NamedTuple):
     entry: ConfigEntry
 
 
-LOGGERS: Columns[LoggerRow] = Columns(
-    Column("broker", LISTED, type="number"),
-    Column("logger", LISTED, lambda row: row.entry.name),
-    Column("level", LISTED, lambda row: row.entry.value, "word"),
+LOGGERS: present_columns.Columns[LoggerRow] = present_columns.Columns(
+    present_columns.Column("broker", present_columns.LISTED, type="number"),
+    present_columns.Column("logger", present_columns.LISTED, lambda row: row.entry.name),
+    present_columns.Column("level", present_columns.LISTED, lambda row: row.entry.value, "word"),
 )
 
 
@@ -145,11 +149,11 @@ class ResourceRow(NamedTuple):
         return None if entry is None else entry.value
 
 
-def _key_column(key: KnownKey) -> Column[ResourceRow]:
+def _key_column(key: KnownKey) -> present_columns.Column[ResourceRow]:
     """Return the column of a key. A number stays the text that the broker sent, and is compared as a number."""
-    return Column(
+    return present_columns.Column(
         key.name.replace(".", "_"),
-        LISTED,
+        present_columns.LISTED,
         lambda row: row.value(key.name),
         "number" if key.type in ("INT", "LONG") else "text",
         unit_of(key.name),
@@ -158,9 +162,11 @@ def _key_column(key: KnownKey) -> Column[ResourceRow]:
     )
 
 
-def _resource_columns(type_: EntityType) -> Columns[ResourceRow]:
+def _resource_columns(type_: EntityType) -> present_columns.Columns[ResourceRow]:
     """Return the columns of a type that no API but ListConfigResources lists."""
-    return Columns(Column("name", LISTED), *map(_key_column, type_.keys))
+    return present_columns.Columns(
+        present_columns.Column("name", present_columns.LISTED), *map(_key_column, type_.keys)
+    )
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
@@ -176,10 +182,10 @@ class CredentialRow(NamedTuple):
     credential: ScramCredential
 
 
-SCRAM: Columns[CredentialRow] = Columns(
-    Column("user", LISTED),
-    Column("mechanism", LISTED, lambda row: row.credential.mechanism.label, "word"),
-    Column("iterations", LISTED, lambda row: row.credential.iterations, "number"),
+SCRAM: present_columns.Columns[CredentialRow] = present_columns.Columns(
+    present_columns.Column("user", present_columns.LISTED),
+    present_columns.Column("mechanism", present_columns.LISTED, lambda row: row.credential.mechanism.label, "word"),
+    present_columns.Column("iterations", present_columns.LISTED, lambda row: row.credential.iterations, "number"),
 )
 
 
@@ -198,10 +204,10 @@ _TO_THE_MINUTE = "2026-01-31T23:59"
 
 def _moment_column(
     name: str, title: str, sort_key: str, at: Callable[[DelegationToken], int], priority: int
-) -> Column[DelegationToken]:
-    return Column(
+) -> present_columns.Column[DelegationToken]:
+    return present_columns.Column(
         name,
-        EVERYWHERE,
+        present_columns.EVERYWHERE,
         lambda row: None if time_of(at(row)) is None else utc_time(at(row)),
         title=title,
         cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
@@ -211,30 +217,30 @@ def _moment_column(
     )
 
 
-TOKENS: Columns[DelegationToken] = Columns(
-    Column(
+TOKENS: present_columns.Columns[DelegationToken] = present_columns.Columns(
+    present_columns.Column(
         "id",
-        EVERYWHERE,
+        present_columns.EVERYWHERE,
         cell=lambda row: clean(row.id, 120),
         text=lambda row: row.id,
         layout=ScreenColumn("id", "Token", min_width=22, max_width=40, priority=97, sort_key="N"),
     ),
-    Column(
+    present_columns.Column(
         "owner",
-        EVERYWHERE,
+        present_columns.EVERYWHERE,
         cell=lambda row: clean(row.owner, 120),
         text=lambda row: row.owner,
         layout=ScreenColumn("owner", "Owner", flex=1, min_width=12, max_width=40, sort_key="O"),
     ),
-    Column(
+    present_columns.Column(
         "requester",
-        DATA | SCREEN,
+        present_columns.DATA | present_columns.SCREEN,
         cell=lambda row: clean(row.requester, 120),
         layout=ScreenColumn("requester", "Asked for by", min_width=12, max_width=30, priority=30),
     ),
-    Column(
+    present_columns.Column(
         "renewers",
-        EVERYWHERE,
+        present_columns.EVERYWHERE,
         lambda row: ",".join(row.renewers),
         cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
         text=lambda row: ",".join(row.renewers),
@@ -273,7 +279,7 @@ def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:
     return iter(snapshot.tokens.values())
 
 
-KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
+KINDS: Mapping[str, present_columns.Columns[Any]] = MappingProxyType(
     {
         "topics": TOPICS,
         "brokers": BROKERS,

@@ -14,7 +14,7 @@ from console.present.text import clean
 from console.present.values import config_value
 
 if TYPE_CHECKING:
-    from console.lake.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, ThrottledMinute, Usage
+    from console.lake import reader
 
 DEFAULT = "<default>"
 NOTHING = "–"
@@ -117,7 +117,7 @@ class Sides(NamedTuple):
     hidden: bool
 
 
-def sides(change: Change) -> Sides:
+def sides(change: reader.Change) -> Sides:
     """Return the old and new value of a change; a value that the lake lacks, though it was not deleted, is hidden."""
     hidden = is_hidden(change)
     old = value_text(change.entity_type, change.attr, change.old_value)
@@ -127,7 +127,7 @@ def sides(change: Change) -> Sides:
     return Sides(HIDDEN if hidden else old, new, hidden)
 
 
-def is_hidden(change: Change) -> bool:
+def is_hidden(change: reader.Change) -> bool:
     """Return whether the values of a change are secrets, of which the lake knows only that they are set."""
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
@@ -142,7 +142,7 @@ def who_text(principal: str | None) -> str:
     return " or ".join(clean(each.removeprefix("User:")) for each in principal.split(", "))
 
 
-def how_sure(change: Change) -> tuple[str, str]:
+def how_sure(change: reader.Change) -> tuple[str, str]:
     """Return how the author of a change is known, as a letter and its text; that of `none` without a principal."""
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
@@ -153,14 +153,14 @@ def level_text(level: int | None) -> str:
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 
-def pair_text(pair: Pair | ThrottledMinute) -> str:
+def pair_text(pair: reader.Pair | reader.ThrottledMinute) -> str:
     """Return a user and client as ``alice / checkout``; ``*`` for all."""
     user = "*" if pair.scope_user is None else _pair_name(pair.scope_user)
     client = "*" if pair.scope_client is None else _pair_name(pair.scope_client)
     return f"{user} / {client}"
 
 
-def usage_by_minute(minutes: Iterable[ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
+def usage_by_minute(minutes: Iterable[reader.ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
     """Return who was throttled most, and how near to the quota -> slot of the half hour -> requests a minute."""
     found: dict[str, dict[int, float]] = {}
     highest: dict[str, float] = {}
@@ -189,7 +189,7 @@ def local(at: datetime, now: datetime) -> str:
     return f"{here:%m-%d %H:%M}" if here.year == today.year else f"{here:%Y-%m-%d %H:%M}"
 
 
-def fresh_text(fresh: Freshness, now: datetime) -> str:
+def fresh_text(fresh: reader.Freshness, now: datetime) -> str:
     """Return how current the tables are: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
     if fresh.built is None:
         return "nothing of this cluster"
@@ -201,7 +201,7 @@ def _by(run: str | None) -> str:
     return "" if run is None else f" by run {clean(run, 40)}"
 
 
-def fleet_text(fresh: FleetFreshness, now: datetime) -> str:
+def fleet_text(fresh: reader.FleetFreshness, now: datetime) -> str:
     """Return how current the tables of all clusters are.
 
     As ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``.
@@ -217,7 +217,7 @@ def fleet_text(fresh: FleetFreshness, now: datetime) -> str:
     return told
 
 
-def gap_text(gap: Gap, now: datetime) -> str:
+def gap_text(gap: reader.Gap, now: datetime) -> str:
     """Return a time without polls: ``unobserved 09:00–10:00``."""
     until = local(gap.until, now) if gap.until is not None else "now"
     return f"unobserved {local(gap.since, now)}–{until}"
@@ -233,12 +233,12 @@ def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
     return NOTHING if value is None else measured_rate(key, value, limit)
 
 
-def limit_text(usage: Usage) -> str:
+def limit_text(usage: reader.Usage) -> str:
     """Return the effective quota; a dash for none."""
     return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
 
 
-def waited(usage: Usage) -> str:
+def waited(usage: reader.Usage) -> str:
     """Return the time that clients were throttled, of all together; ``""`` for 0."""
     return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
@@ -271,7 +271,7 @@ def _height(rate: float, most: float, heights: int) -> int:
     return min(heights - 1, max(0, int(rate / most * heights))) if most > 0 else 0
 
 
-def drift_sides(row: Drifted) -> tuple[str, str]:
+def drift_sides(row: reader.Drifted) -> tuple[str, str]:
     """Return the value that most have, and the one that this entity has."""
     type_, _ = row.entity
     return value_text(type_, row.attr, row.majority_value), value_text(type_, row.attr, row.this_value)

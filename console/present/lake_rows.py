@@ -7,37 +7,10 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
-from console.model.quota import (
-    BY_KEY,
-    CLIENT_ID,
-    CONSUMER_BYTE_RATE,
-    PRODUCER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    USER,
-    QuotaEntity,
-    QuotaValues,
-)
+from console.model import quota
 from console.plan.amounts import Unit
-from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns, letter_column
-from console.present.lake import (
-    FIRST_SEEN,
-    HIDDEN,
-    NOTHING,
-    SEVERITIES,
-    attr_text,
-    drift_sides,
-    entity_text,
-    how_sure,
-    level_text,
-    limit_text,
-    pair_text,
-    rate_text,
-    sides,
-    spark,
-    typed_text,
-    waited,
-    who_text,
-)
+from console.present import columns as present_columns
+from console.present import lake
 from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
 from widgets.row_source import Column as ScreenColumn
@@ -68,13 +41,13 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
         until = at(change.valid_to) if change.valid_to is not None else "now"
         return ChangeTexts("not polled", "", "", f"until {until}", "", "")
     if change.is_first_poll:
-        return ChangeTexts("first poll", "", FIRST_SEEN, change.new_value or "", "", "", True)
-    old, new, _ = sides(change)
+        return ChangeTexts("first poll", "", lake.FIRST_SEEN, change.new_value or "", "", "", True)
+    old, new, _ = lake.sides(change)
     is_first_seen = change.is_first_seen(first_poll)
-    entity, key = entity_text(change.entity_type, change.entity_key), attr_text(change.attr)
+    entity, key = lake.entity_text(change.entity_type, change.entity_key), lake.attr_text(change.attr)
     how = change.attribution if change.principal is not None else "none"
     return ChangeTexts(
-        entity, key, FIRST_SEEN if is_first_seen else old, new, who_text(change.principal), how, is_first_seen
+        entity, key, lake.FIRST_SEEN if is_first_seen else old, new, lake.who_text(change.principal), how, is_first_seen
     )
 
 
@@ -96,31 +69,53 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
 
-HISTORY: Columns[Dated] = Columns(
-    Column("when", LIST, text=lambda row: _full(row.change.valid_from, row.zone)),
-    Column("cluster", LIST, text=lambda row: row.change.cluster_id),
-    Column("cluster_id", OBJECT, lambda row: row.change.cluster_id),
-    Column("entity_type", OBJECT, lambda row: row.change.entity_type),
-    Column("entity_key", OBJECT, lambda row: row.change.entity_key),
-    Column("entity", LIST, text=lambda row: row.words.entity),
-    Column("attr", OBJECT | LIST, lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
-    Column("old_value", OBJECT | LIST, lambda row: row.change.old_value, title="Was", text=lambda row: row.words.old),
-    Column(
-        "new_value", OBJECT | LIST, lambda row: row.change.new_value, title="Became", text=lambda row: row.words.new
+HISTORY: present_columns.Columns[Dated] = present_columns.Columns(
+    present_columns.Column("when", present_columns.LIST, text=lambda row: _full(row.change.valid_from, row.zone)),
+    present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.change.cluster_id),
+    present_columns.Column("cluster_id", present_columns.OBJECT, lambda row: row.change.cluster_id),
+    present_columns.Column("entity_type", present_columns.OBJECT, lambda row: row.change.entity_type),
+    present_columns.Column("entity_key", present_columns.OBJECT, lambda row: row.change.entity_key),
+    present_columns.Column("entity", present_columns.LIST, text=lambda row: row.words.entity),
+    present_columns.Column(
+        "attr",
+        present_columns.OBJECT | present_columns.LIST,
+        lambda row: row.change.attr,
+        title="Key",
+        text=lambda row: row.words.key,
     ),
-    Column("valid_from", OBJECT, lambda row: row.change.valid_from.isoformat()),
-    Column("valid_to", OBJECT, lambda row: _iso(row.change.valid_to)),
-    Column("is_current", OBJECT, lambda row: row.change.is_current, "boolean"),
-    Column("is_deleted", OBJECT, lambda row: row.change.is_deleted, "boolean"),
-    Column("principal", OBJECT | LIST, lambda row: row.change.principal, title="Who", text=lambda row: row.words.who),
-    Column(
+    present_columns.Column(
+        "old_value",
+        present_columns.OBJECT | present_columns.LIST,
+        lambda row: row.change.old_value,
+        title="Was",
+        text=lambda row: row.words.old,
+    ),
+    present_columns.Column(
+        "new_value",
+        present_columns.OBJECT | present_columns.LIST,
+        lambda row: row.change.new_value,
+        title="Became",
+        text=lambda row: row.words.new,
+    ),
+    present_columns.Column("valid_from", present_columns.OBJECT, lambda row: row.change.valid_from.isoformat()),
+    present_columns.Column("valid_to", present_columns.OBJECT, lambda row: _iso(row.change.valid_to)),
+    present_columns.Column("is_current", present_columns.OBJECT, lambda row: row.change.is_current, "boolean"),
+    present_columns.Column("is_deleted", present_columns.OBJECT, lambda row: row.change.is_deleted, "boolean"),
+    present_columns.Column(
+        "principal",
+        present_columns.OBJECT | present_columns.LIST,
+        lambda row: row.change.principal,
+        title="Who",
+        text=lambda row: row.words.who,
+    ),
+    present_columns.Column(
         "attribution",
-        OBJECT | LIST,
+        present_columns.OBJECT | present_columns.LIST,
         lambda row: row.change.attribution,
         title="Known by",
         text=lambda row: row.words.how,
     ),
-    Column("source", OBJECT, lambda row: row.change.source),
+    present_columns.Column("source", present_columns.OBJECT, lambda row: row.change.source),
 )
 """A lake's timeline for the command line: entity and key apart, values and times in full."""
 
@@ -145,19 +140,21 @@ def change_lines(change: Change) -> list[Line]:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
     if change.is_first_poll:
         return [[("It was so before, since an unknown time. ", ""), ("key=*", "strong"), (" lists each value.", "")]]
-    old, new, hidden = sides(change)
+    old, new, hidden = lake.sides(change)
     lines: list[Line] = [[(new, "strong"), ("   was ", "muted"), (old, "")]]
     if hidden:
-        lines = [[(HIDDEN, "sensitive"), ("   the value is a secret: the lake knows only that it was set", "muted")]]
+        lines = [
+            [(lake.HIDDEN, "sensitive"), ("   the value is a secret: the lake knows only that it was set", "muted")]
+        ]
     since = _full(change.valid_from)
     if change.is_current:
         lines.append([(f"current value since {since}", "")])
     else:
         until = f" until {_full(change.valid_to)}" if change.valid_to else ""
         lines.append([(f"from {since}{until}", "")])
-    letter, words = how_sure(change)
-    who = who_text(change.principal)
-    lines.append([("unknown" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
+    letter, words = lake.how_sure(change)
+    who = lake.who_text(change.principal)
+    lines.append([("unknown" if who == lake.NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
     source = SOURCES.get(change.source, clean(change.source, 40).replace("_", " "))
     lines.append([(f"source: {source}", "muted")])
     return lines
@@ -195,7 +192,7 @@ def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
         entity = "" if scope == "broker" else each.entity_key
         row = made.get((entity, each.attr))
         if row is None:
-            most, _ = drift_sides(each)
+            most, _ = lake.drift_sides(each)
             row = made[entity, each.attr] = DriftRow(entity, each.attr, most, each.severity, each.peers, {})
         row.odd[peer(each)] = each
     return list(made.values())
@@ -208,14 +205,14 @@ def peer(row: Drifted) -> str:
 
 def row_name(row: DriftRow) -> str:
     """Return the name of a row: ``topic orders retention.ms``, of a broker's key the key alone."""
-    return f"{typed_text(row.entity)} {attr_text(row.attr)}" if row.entity else attr_text(row.attr)
+    return f"{lake.typed_text(row.entity)} {lake.attr_text(row.attr)}" if row.entity else lake.attr_text(row.attr)
 
 
 START = "start"
 """Stands for the scope of the baseline where there is no lake: what was when watching began."""
 
 
-def drift_columns(scope: str, peers: Sequence[str]) -> Columns[DriftRow]:
+def drift_columns(scope: str, peers: Sequence[str]) -> present_columns.Columns[DriftRow]:
     """Return a letter for the severity, the key, what most have, then a column for each peer with its deviations.
 
     Args:
@@ -223,17 +220,19 @@ def drift_columns(scope: str, peers: Sequence[str]) -> Columns[DriftRow]:
         peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
     """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
-    return Columns(
-        letter_column("severity", lambda row: SEVERITIES.get(row.severity, ("?", "muted")), width=2),
-        Column(
+    return present_columns.Columns(
+        present_columns.letter_column(
+            "severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2
+        ),
+        present_columns.Column(
             "key",
-            SCREEN,
+            present_columns.SCREEN,
             row_name,
             layout=ScreenColumn("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
         ),
-        Column(
+        present_columns.Column(
             "most",
-            SCREEN,
+            present_columns.SCREEN,
             cell=lambda row: (row.majority, "muted"),
             layout=ScreenColumn("most", most, flex=1, min_width=8, max_width=30, priority=95),
         ),
@@ -244,14 +243,14 @@ def drift_columns(scope: str, peers: Sequence[str]) -> Columns[DriftRow]:
     )
 
 
-def _peer_column(name: str, label: str, priority: int) -> Column[DriftRow]:
+def _peer_column(name: str, label: str, priority: int) -> present_columns.Column[DriftRow]:
     def cell(row: DriftRow) -> Cell:
         odd = row.odd.get(name)
-        return (SAME, "muted") if odd is None else (f"!{drift_sides(odd)[1]}", "failed")
+        return (SAME, "muted") if odd is None else (f"!{lake.drift_sides(odd)[1]}", "failed")
 
-    return Column(
+    return present_columns.Column(
         f"peer-{name}",
-        SCREEN,
+        present_columns.SCREEN,
         cell=cell,
         layout=ScreenColumn(f"peer-{name}", label, min_width=5, max_width=24, priority=priority),
     )
@@ -260,32 +259,57 @@ def _peer_column(name: str, label: str, priority: int) -> Column[DriftRow]:
 _PEERS = {"broker": "brokers", "cluster": "clusters"}
 
 
-def drifted_columns(zone: tzinfo | None) -> Columns[Drifted]:
+def drifted_columns(zone: tzinfo | None) -> present_columns.Columns[Drifted]:
     """Return the columns of the command line, where each entity that differs has a row.
 
     Args:
         zone: of the times; None: this host's.
     """
-    return Columns(
-        Column("severity", OBJECT | LIST),
-        Column("scope", OBJECT | LIST, title="Among", text=lambda row: _PEERS.get(row.scope, row.scope)),
-        Column("cluster", LIST, text=lambda row: row.cluster_id),
-        Column("cluster_id", OBJECT),
-        Column("entity_key", OBJECT | LIST, title="Entity", text=lambda row: typed_text(row.entity_key)),
-        Column("attr", OBJECT | LIST, title="Key", text=lambda row: attr_text(row.attr)),
-        Column("majority_value", OBJECT | LIST, title="Most", text=lambda row: drift_sides(row)[0]),
-        Column("this_value", OBJECT | LIST, title="This", text=lambda row: drift_sides(row)[1]),
-        Column("peers", OBJECT, type="number"),
-        Column(
+    return present_columns.Columns(
+        present_columns.Column("severity", present_columns.OBJECT | present_columns.LIST),
+        present_columns.Column(
+            "scope",
+            present_columns.OBJECT | present_columns.LIST,
+            title="Among",
+            text=lambda row: _PEERS.get(row.scope, row.scope),
+        ),
+        present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.cluster_id),
+        present_columns.Column("cluster_id", present_columns.OBJECT),
+        present_columns.Column(
+            "entity_key",
+            present_columns.OBJECT | present_columns.LIST,
+            title="Entity",
+            text=lambda row: lake.typed_text(row.entity_key),
+        ),
+        present_columns.Column(
+            "attr",
+            present_columns.OBJECT | present_columns.LIST,
+            title="Key",
+            text=lambda row: lake.attr_text(row.attr),
+        ),
+        present_columns.Column(
+            "majority_value",
+            present_columns.OBJECT | present_columns.LIST,
+            title="Most",
+            text=lambda row: lake.drift_sides(row)[0],
+        ),
+        present_columns.Column(
+            "this_value",
+            present_columns.OBJECT | present_columns.LIST,
+            title="This",
+            text=lambda row: lake.drift_sides(row)[1],
+        ),
+        present_columns.Column("peers", present_columns.OBJECT, type="number"),
+        present_columns.Column(
             "differing",
-            OBJECT | LIST,
+            present_columns.OBJECT | present_columns.LIST,
             type="number",
             title="Differ",
             text=lambda row: f"{row.differing} of {row.peers}",
         ),
-        Column(
+        present_columns.Column(
             "since",
-            OBJECT | LIST,
+            present_columns.OBJECT | present_columns.LIST,
             lambda row: _iso(row.since),
             text=lambda row: _full(row.since, zone) or "always",
         ),
@@ -309,9 +333,9 @@ def drift_lines(
         lines = [[(wanted, "muted"), (row.majority, "")]]
     for each in row.odd.values():
         since = f"since {each.since.astimezone():%Y-%m-%d %H:%M}" if each.since is not None else first
-        own = drift_sides(each)[1]
-        what = "nothing of its own" if own == NOTHING else own
-        name = typed_text(each.entity_key) if each.scope == "broker" else each.cluster_id
+        own = lake.drift_sides(each)[1]
+        what = "nothing of its own" if own == lake.NOTHING else own
+        name = lake.typed_text(each.entity_key) if each.scope == "broker" else each.cluster_id
         lines.append([(f"! {name} ", "failed"), (what, "strong"), (f"   {since}, {each.severity}", "muted")])
     return lines
 
@@ -324,39 +348,39 @@ _AXIS = 11
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-_MEASURED = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
+_MEASURED = (quota.PRODUCER_BYTE_RATE, quota.CONSUMER_BYTE_RATE, quota.REQUEST_PERCENTAGE)
 
 
 def _short(key: str) -> str:
-    return BY_KEY[key].short if key in BY_KEY else clean(key)
+    return quota.BY_KEY[key].short if key in quota.BY_KEY else clean(key)
 
 
-def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[Usage, QuotaEntity]:
+def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: str) -> dict[Usage, quota.QuotaEntity]:
     """Return the quotas of users and clients as usages without measured rates, by name, each with its entity.
 
     Args:
         quotas: of the cluster, as they are now.
         cluster: its id, which the usages carry.
     """
-    made: dict[Usage, QuotaEntity] = {}
+    made: dict[Usage, quota.QuotaEntity] = {}
     for entity, values in quotas.items():
         parts = {type_: named(name) for type_, name in entity.parts}
-        if not parts.keys() <= {USER, CLIENT_ID}:
+        if not parts.keys() <= {quota.USER, quota.CLIENT_ID}:
             continue
         for key in _MEASURED:
             if key in values:
-                pair = Pair(parts.get(USER), parts.get(CLIENT_ID), key)
+                pair = Pair(parts.get(quota.USER), parts.get(quota.CLIENT_ID), key)
                 why = "rates are not known without a lake"
                 limit, level = values[key], _level(entity)
                 made[Usage(cluster, pair, -1, limit, level, None, None, None, 0, 0, None, None, why, ())] = entity
     return dict(sorted(made.items(), key=lambda each: (*(name or "" for name in each[0].pair),)))
 
 
-def _level(entity: QuotaEntity) -> int:
+def _level(entity: quota.QuotaEntity) -> int:
     """Return the level of an entity's own quota, as `console.model.quota` numbers them."""
     user, client = (
         "" if not entity.has(type_) else "default" if entity.name_of(type_) is None else "named"
-        for type_ in (USER, CLIENT_ID)
+        for type_ in (quota.USER, quota.CLIENT_ID)
     )
     return _LEVELS[user, client]
 
@@ -385,101 +409,101 @@ BARS, MORE_BARS = 8, 20
 
 
 def _rate(usage: Usage, value: float | None) -> str:
-    return rate_text(usage.pair.quota_key, value, usage.quota_value)
+    return lake.rate_text(usage.pair.quota_key, value, usage.quota_value)
 
 
 def _used(usage: Usage) -> Cell:
-    return (NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", state(usage)[1])
+    return (lake.NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", state(usage)[1])
 
 
-USAGE: Columns[Usage] = Columns(
-    letter_column("state", state, width=2),
-    Column("cluster", LIST, text=lambda row: row.cluster_id),
-    Column("cluster_id", OBJECT),
-    Column("scope_user", OBJECT, lambda row: row.pair.scope_user),
-    Column("scope_client", OBJECT, lambda row: row.pair.scope_client),
-    Column(
+USAGE: present_columns.Columns[Usage] = present_columns.Columns(
+    present_columns.letter_column("state", state, width=2),
+    present_columns.Column("cluster", present_columns.LIST, text=lambda row: row.cluster_id),
+    present_columns.Column("cluster_id", present_columns.OBJECT),
+    present_columns.Column("scope_user", present_columns.OBJECT, lambda row: row.pair.scope_user),
+    present_columns.Column("scope_client", present_columns.OBJECT, lambda row: row.pair.scope_client),
+    present_columns.Column(
         "pair",
-        SHOWN,
-        lambda row: pair_text(row.pair),
+        present_columns.SHOWN,
+        lambda row: lake.pair_text(row.pair),
         layout=ScreenColumn("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
     ),
-    Column(
+    present_columns.Column(
         "quota_key",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         lambda row: row.pair.quota_key,
         title="Key",
         cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
         layout=ScreenColumn("key", "Quota", width=7, priority=92),
     ),
-    Column("broker_id", OBJECT, type="number"),
-    Column(
+    present_columns.Column("broker_id", present_columns.OBJECT, type="number"),
+    present_columns.Column(
         "utilisation",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
         layout=ScreenColumn("used", "Used", width=5, align="right", priority=95, sort_key="P"),
     ),
-    Column(
+    present_columns.Column(
         "series",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         lambda row: [[at.isoformat(), rate] for at, rate in row.series],
         "object",
         title="Rate",
-        cell=lambda row: (spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
-        text=lambda row: spark(row.series, MORE_BARS, row.quota_value),
+        cell=lambda row: (lake.spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
+        text=lambda row: lake.spark(row.series, MORE_BARS, row.quota_value),
         layout=ScreenColumn("bars", "", width=BARS, priority=80),
     ),
-    Column(
+    present_columns.Column(
         "rate_max",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
         layout=ScreenColumn("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
     ),
-    Column("rate_avg", OBJECT, type="number"),
-    Column(
+    present_columns.Column("rate_avg", present_columns.OBJECT, type="number"),
+    present_columns.Column(
         "quota_value",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
-        cell=limit_text,
+        cell=lake.limit_text,
         layout=ScreenColumn("limit", "Limit", width=9, align="right", priority=91),
     ),
-    Column(
+    present_columns.Column(
         "throttle_ms",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
         unit=Unit.MILLISECONDS,
-        cell=lambda row: (waited(row), "failed") if row.throttle_ms else "",
+        cell=lambda row: (lake.waited(row), "failed") if row.throttle_ms else "",
         layout=ScreenColumn("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
     ),
-    Column("throttled_requests", OBJECT, type="number"),
-    Column(
+    present_columns.Column("throttled_requests", present_columns.OBJECT, type="number"),
+    present_columns.Column(
         "headroom",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
         layout=ScreenColumn("headroom", "Headroom", width=10, align="right", priority=70),
     ),
-    Column(
+    present_columns.Column(
         "level",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         type="number",
-        cell=lambda row: (level_text(row.level), "muted"),
+        cell=lambda row: (lake.level_text(row.level), "muted"),
         left=True,
         layout=ScreenColumn("level", "Level", min_width=8, max_width=30, priority=50),
     ),
-    Column(
+    present_columns.Column(
         "suggested_value",
-        OBJECT | LIST,
+        present_columns.OBJECT | present_columns.LIST,
         type="number",
         title="Suggested",
         text=lambda row: _rate(row, row.suggested_value),
     ),
-    Column("reason", OBJECT | LIST, title="Why"),
+    present_columns.Column("reason", present_columns.OBJECT | present_columns.LIST, title="Why"),
     orders={
         "list": (
             "cluster",
@@ -503,18 +527,18 @@ USAGE: Columns[Usage] = Columns(
 def usage_lines(usage: Usage) -> list[Line]:
     """Return the quota of a usage with its level, what was used of it, and the suggestion."""
     key = usage.pair.quota_key
-    quota_line: Line = [(f"{_short(key)} quota ", "muted"), (limit_text(usage), "strong")]
-    quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
+    quota_line: Line = [(f"{_short(key)} quota ", "muted"), (lake.limit_text(usage), "strong")]
+    quota_line += [(f"  by {lake.level_text(usage.level)}, per broker", "muted")]
     if usage.rate_max is None:
         return [quota_line, [("how much of it is used is not known without a lake", "muted")]]
-    used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max, usage.quota_value)}", "")]
-    used += [(f"  mean {rate_text(key, usage.rate_avg, usage.quota_value)}  on broker {usage.broker_id}", "muted")]
+    used: Line = [(f"highest over 10 s {lake.rate_text(key, usage.rate_max, usage.quota_value)}", "")]
+    used += [(f"  mean {lake.rate_text(key, usage.rate_avg, usage.quota_value)}  on broker {usage.broker_id}", "muted")]
     lines = [quota_line, used]
     room: Line = (
-        [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom, usage.quota_value)}", "")]
+        [] if usage.headroom is None else [(f"headroom {lake.rate_text(key, usage.headroom, usage.quota_value)}", "")]
     )
     if usage.throttle_ms:
-        room.insert(0, (f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
+        room.insert(0, (f"waited {lake.waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
     lines += [room] if room else []
     why = clean(usage.reason, 200)
     if usage.suggested_value is None:
@@ -523,7 +547,7 @@ def usage_lines(usage: Usage) -> list[Line]:
         lines.append(
             [
                 ("suggested ", "muted"),
-                (rate_text(key, usage.suggested_value, usage.quota_value), "strong"),
+                (lake.rate_text(key, usage.suggested_value, usage.quota_value), "strong"),
                 (f"  {why}", "muted"),
             ]
         )
@@ -548,7 +572,9 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
         return [[("nothing was used in this window", "muted")]]
     lines: list[Line] = []
     for level in range(height, 0, -1):
-        number = rate_text(key, top * level / height, usage.quota_value) if level in (height, (height + 1) // 2) else ""
+        number = (
+            lake.rate_text(key, top * level / height, usage.quota_value) if level in (height, (height + 1) // 2) else ""
+        )
         line: Line = [(f"{number:>{_AXIS - 1}} ", "muted")]
         for rate, limit, throttled in columns:
             filled = 0.0 if rate is None else rate / top * height - (level - 1)

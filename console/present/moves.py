@@ -17,18 +17,7 @@ from console.plan.amounts import Unit, byte_count, byte_rate
 from console.plan.kinds.leaders import preferred_elections
 from console.plan.kinds.moves import moves_in
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
-from console.present.columns import (
-    ABSENT,
-    LIST,
-    OBJECT,
-    SCREEN,
-    SHOWN,
-    Column,
-    Columns,
-    clock,
-    highest_first,
-    time_text,
-)
+from console.present import columns
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from console.triage.moves import STALLS, Copy
@@ -218,15 +207,15 @@ def _rate_cell(row: MoveRow) -> Cell:
 def _left_cell(row: MoveRow) -> Cell:
     if row.place is None:
         state = row.operation.state.value if row.operation is not None else ""
-        return (state, "failed") if row.stuck else time_text(row.left()) or state
+        return (state, "failed") if row.stuck else columns.time_text(row.left()) or state
     if row.dead:
         return ("broker down", "failed")
     if row.still:
-        return (f"stuck {time_text(max(copy.rests for _, copy in row.copies))}", "failed")
-    return time_text(row.left())
+        return (f"stuck {columns.time_text(max(copy.rests for _, copy in row.copies))}", "failed")
+    return columns.time_text(row.left())
 
 
-def _bytes(name: str, title: str, get: Callable[[R], int]) -> Column[R]:
+def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
     """Return a column of bytes; of less than none it is not known how many."""
 
     def text(row: R) -> str:
@@ -235,10 +224,12 @@ def _bytes(name: str, title: str, get: Callable[[R], int]) -> Column[R]:
     def value(row: R) -> int | None:
         return held if (held := get(row)) >= 0 else None
 
-    return Column(name, OBJECT | LIST, value, "number", Unit.BYTES, title=title, text=text, left=True)
+    return columns.Column(
+        name, columns.OBJECT | columns.LIST, value, "number", Unit.BYTES, title=title, text=text, left=True
+    )
 
 
-def _owner_column(get: Callable[[R], Operation | None]) -> Column[R]:
+def _owner_column(get: Callable[[R], Operation | None]) -> columns.Column[R]:
     """Return the column of the operation that something belongs to."""
 
     def value(row: R) -> int | None:
@@ -247,38 +238,46 @@ def _owner_column(get: Callable[[R], Operation | None]) -> Column[R]:
     def text(row: R) -> str:
         return OUTSIDE if (number := value(row)) is None else str(number)
 
-    return Column("operation", OBJECT | LIST, value, "number", text=text, left=True)
+    return columns.Column("operation", columns.OBJECT | columns.LIST, value, "number", text=text, left=True)
 
 
-MOVES: Columns[MoveRow] = Columns(
-    Column("topic", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[0]),
-    Column("partition", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[1], "number", left=True),
-    Column(
+MOVES: columns.Columns[MoveRow] = columns.Columns(
+    columns.Column(
+        "topic", columns.OBJECT | columns.LIST, lambda row: columns.ABSENT if row.place is None else row.place[0]
+    ),
+    columns.Column(
+        "partition",
+        columns.OBJECT | columns.LIST,
+        lambda row: columns.ABSENT if row.place is None else row.place[1],
+        "number",
+        left=True,
+    ),
+    columns.Column(
         "place",
-        SCREEN,
+        columns.SCREEN,
         cell=_name_cell,
         order=lambda row: (row.place is not None, row.place or ("", 0)),
         layout=ScreenColumn("place", "Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
     ),
-    Column(
+    columns.Column(
         "from",
-        OBJECT | SHOWN,
+        columns.OBJECT | columns.SHOWN,
         lambda row: list(row.before),
         "object",
         cell=_from_cell,
         layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
     ),
-    Column(
+    columns.Column(
         "to",
-        OBJECT | SHOWN,
+        columns.OBJECT | columns.SHOWN,
         lambda row: list(row.after),
         "object",
         cell=_to_cell,
         layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85),
     ),
-    Column(
+    columns.Column(
         "copied",
-        OBJECT | SHOWN,
+        columns.OBJECT | columns.SHOWN,
         lambda row: row.held[0],
         "number",
         Unit.BYTES,
@@ -287,16 +286,16 @@ MOVES: Columns[MoveRow] = Columns(
         left=True,
         layout=ScreenColumn("copied", "Copied", min_width=19, max_width=26, align="right", priority=95),
     ),
-    Column(
+    columns.Column(
         "rate",
-        SCREEN,
+        columns.SCREEN,
         cell=_rate_cell,
-        order=lambda row: highest_first(row.rate()),
+        order=lambda row: columns.highest_first(row.rate()),
         layout=ScreenColumn("rate", "Rate", min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
     ),
-    Column(
+    columns.Column(
         "time_left",
-        SCREEN,
+        columns.SCREEN,
         cell=_left_cell,
         layout=ScreenColumn("left", "Left", min_width=8, max_width=14, priority=90),
     ),
@@ -325,15 +324,15 @@ def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyR
     return [CopyRow(place, copy, owners.get(place)) for place, copy in dir_copies(snapshot.log_dirs).items()]
 
 
-COPIES: Columns[CopyRow] = Columns(
-    Column("topic", OBJECT | LIST, lambda row: row.place[0]),
-    Column("partition", OBJECT | LIST, lambda row: row.place[1], "number", left=True),
-    Column("broker", OBJECT | LIST, lambda row: row.place[2], "number", left=True),
-    Column("from", OBJECT | LIST, lambda row: row.copy.before),
-    Column("to", OBJECT | LIST, lambda row: row.copy.after),
+COPIES: columns.Columns[CopyRow] = columns.Columns(
+    columns.Column("topic", columns.OBJECT | columns.LIST, lambda row: row.place[0]),
+    columns.Column("partition", columns.OBJECT | columns.LIST, lambda row: row.place[1], "number", left=True),
+    columns.Column("broker", columns.OBJECT | columns.LIST, lambda row: row.place[2], "number", left=True),
+    columns.Column("from", columns.OBJECT | columns.LIST, lambda row: row.copy.before),
+    columns.Column("to", columns.OBJECT | columns.LIST, lambda row: row.copy.after),
     _bytes("copied", "Copied", lambda row: row.copy.copied),
     _bytes("of", "Of", lambda row: row.copy.size),
-    Column("behind", OBJECT | LIST, lambda row: row.copy.behind, "number", left=True),
+    columns.Column("behind", columns.OBJECT | columns.LIST, lambda row: row.copy.behind, "number", left=True),
     _owner_column(lambda row: row.operation),
 )
 """Copies between directories of a broker. Behind: records that a copy lacks."""
@@ -367,43 +366,54 @@ def _holder(row: OperationRow) -> Data:
     return {"host": row.holder.host, "pid": row.holder.pid}
 
 
-OPERATIONS: Columns[OperationRow] = Columns(
-    Column("operation", OBJECT | LIST, lambda row: row.operation.number, "number", left=True),
-    Column("goal", OBJECT | LIST, lambda row: str(row.operation.goal)),
-    Column("state", OBJECT | LIST, lambda row: row.operation.state.value, "word"),
-    Column(
+OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
+    columns.Column("operation", columns.OBJECT | columns.LIST, lambda row: row.operation.number, "number", left=True),
+    columns.Column("goal", columns.OBJECT | columns.LIST, lambda row: str(row.operation.goal)),
+    columns.Column("state", columns.OBJECT | columns.LIST, lambda row: row.operation.state.value, "word"),
+    columns.Column(
         "throttle",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         lambda row: row.operation.throttle,
         "number",
         Unit.BYTES_PER_SECOND,
         text=lambda row: f"{byte_count(row.operation.throttle)}/s" if row.operation.throttle is not None else "none",
         left=True,
     ),
-    Column("steps", OBJECT | LIST, lambda row: len(row.operation.steps), "number", left=True),
-    Column("partitions", OBJECT, lambda row: len(row.operation.moves()), "number"),
-    Column("replicas", OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
-    Column(
+    columns.Column("steps", columns.OBJECT | columns.LIST, lambda row: len(row.operation.steps), "number", left=True),
+    columns.Column("partitions", columns.OBJECT, lambda row: len(row.operation.moves()), "number"),
+    columns.Column("replicas", columns.OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
+    columns.Column(
         "copied",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         type="number",
         unit=Unit.BYTES,
         text=lambda row: byte_count(row.copied if row.operation.ended is None else row.operation.bytes),
         left=True,
     ),
-    Column(
+    columns.Column(
         "left",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         type="number",
         unit=Unit.BYTES,
         text=lambda row: byte_count(row.left) if row.operation.ended is None else "",
         left=True,
     ),
-    Column("begun", OBJECT | LIST, lambda row: row.operation.at.isoformat(), text=lambda row: clock(row.operation.at)),
-    Column("ended", OBJECT, lambda row: row.operation.ended.isoformat() if row.operation.ended is not None else None),
-    Column("cancelling", OBJECT, lambda row: row.operation.cancelling, "boolean"),
-    Column("waits", OBJECT, lambda row: list(row.progress.waits) if row.progress is not None else [], "object"),
-    Column("holder", OBJECT, _holder, "object"),
+    columns.Column(
+        "begun",
+        columns.OBJECT | columns.LIST,
+        lambda row: row.operation.at.isoformat(),
+        text=lambda row: columns.clock(row.operation.at),
+    ),
+    columns.Column(
+        "ended",
+        columns.OBJECT,
+        lambda row: row.operation.ended.isoformat() if row.operation.ended is not None else None,
+    ),
+    columns.Column("cancelling", columns.OBJECT, lambda row: row.operation.cancelling, "boolean"),
+    columns.Column(
+        "waits", columns.OBJECT, lambda row: list(row.progress.waits) if row.progress is not None else [], "object"
+    ),
+    columns.Column("holder", columns.OBJECT, _holder, "object"),
 )
 """Operations with their progress. An ended one has all its bytes copied, in the text alone."""
 
@@ -416,41 +426,59 @@ def _copies(move: Relocation) -> str:
     return f"{len(move.added)} × {copies}" if len(move.added) > 1 else copies
 
 
-RELOCATIONS: Columns[Relocation] = Columns(
-    Column("topic", OBJECT | LIST),
-    Column("partition", OBJECT | LIST, lambda move: move.number, "number", left=True),
-    Column("from", OBJECT | LIST, lambda move: list(move.before), "object", text=lambda move: commas(move.before)),
-    Column("to", OBJECT | LIST, lambda move: list(move.after), "object", text=lambda move: commas(move.after)),
-    Column("bytes", OBJECT | LIST, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True),
+RELOCATIONS: columns.Columns[Relocation] = columns.Columns(
+    columns.Column("topic", columns.OBJECT | columns.LIST),
+    columns.Column("partition", columns.OBJECT | columns.LIST, lambda move: move.number, "number", left=True),
+    columns.Column(
+        "from",
+        columns.OBJECT | columns.LIST,
+        lambda move: list(move.before),
+        "object",
+        text=lambda move: commas(move.before),
+    ),
+    columns.Column(
+        "to",
+        columns.OBJECT | columns.LIST,
+        lambda move: list(move.after),
+        "object",
+        text=lambda move: commas(move.after),
+    ),
+    columns.Column(
+        "bytes", columns.OBJECT | columns.LIST, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True
+    ),
 )
 """Partitions that move between brokers."""
-DIR_MOVES: Columns[DirMove] = Columns(
-    Column("topic", OBJECT | LIST),
-    Column("partition", OBJECT | LIST, lambda move: move.number, "number", left=True),
-    Column("broker", OBJECT | LIST, type="number", left=True),
-    Column("from", OBJECT | LIST, lambda move: move.before),
-    Column("to", OBJECT | LIST, lambda move: move.after),
+DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
+    columns.Column("topic", columns.OBJECT | columns.LIST),
+    columns.Column("partition", columns.OBJECT | columns.LIST, lambda move: move.number, "number", left=True),
+    columns.Column("broker", columns.OBJECT | columns.LIST, type="number", left=True),
+    columns.Column("from", columns.OBJECT | columns.LIST, lambda move: move.before),
+    columns.Column("to", columns.OBJECT | columns.LIST, lambda move: move.after),
     _bytes("bytes", "Copies", lambda move: move.size),
 )
 """Replicas that move into another directory of their broker."""
 
 
-def _before_after(name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]) -> Column[R]:
+def _before_after(
+    name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]
+) -> columns.Column[R]:
     """Return the column of a number before all moves, and after them."""
 
     def shown(row: R) -> str:
         before, after = get(row)
         return f"{text(before)} → {text(after)}"
 
-    return Column(name, OBJECT | LIST, lambda row: list(get(row)), "object", title=title, text=shown)
+    return columns.Column(
+        name, columns.OBJECT | columns.LIST, lambda row: list(get(row)), "object", title=title, text=shown
+    )
 
 
 def _count(number: int) -> str:
     return f"{number:,}"
 
 
-BROKERS_AFTER: Columns[BrokerForecast] = Columns(
-    Column("broker", OBJECT | LIST, lambda each: each.id, "number", left=True),
+BROKERS_AFTER: columns.Columns[BrokerForecast] = columns.Columns(
+    columns.Column("broker", columns.OBJECT | columns.LIST, lambda each: each.id, "number", left=True),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("leads", "Leads", lambda each: each.leads, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
@@ -459,9 +487,9 @@ BROKERS_AFTER: Columns[BrokerForecast] = Columns(
     _bytes("free", "Free then", lambda each: each.free),
 )
 """Brokers before and after a proposal's moves."""
-DIRS_AFTER: Columns[DirForecast] = Columns(
-    Column("broker", OBJECT | LIST, type="number", left=True),
-    Column("directory", OBJECT | LIST, lambda each: each.path),
+DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
+    columns.Column("broker", columns.OBJECT | columns.LIST, type="number", left=True),
+    columns.Column("directory", columns.OBJECT | columns.LIST, lambda each: each.path),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
     _bytes("copied", "Copies", lambda each: each.copied),
@@ -510,7 +538,7 @@ def _labelled(label: str, text: str, meaning: str = "") -> Line:
 def _operation_lines(row: MoveRow) -> Iterator[Line]:
     operation = row.operation
     assert operation is not None
-    told = f"{operation.number}: {operation.goal}, {operation.state.value}, since {clock(operation.at)}"
+    told = f"{operation.number}: {operation.goal}, {operation.state.value}, since {columns.clock(operation.at)}"
     yield _labelled("Operation", told)
     for line in operation.progress.waits if operation.progress is not None else ():
         yield _labelled("Waits" if operation.is_held_up else "Note", line, "failed" if operation.is_held_up else "")
@@ -527,7 +555,7 @@ def _move_lines(row: MoveRow) -> Iterator[Line]:
         yield _labelled("Cause", f"broker {commas(row.dead)} is down: no byte can arrive", "failed")
     for broker, copy in row.copies:
         if broker in row.still:
-            yield _labelled("Stuck", f"no byte since {clock(copy.moved)}; broker {broker} is alive", "failed")
+            yield _labelled("Stuck", f"no byte since {columns.clock(copy.moved)}; broker {broker} is alive", "failed")
     for broker, rate in row.limits:
         what = "follower throttle" if row.within is None else "throttle between directories"
         yield _labelled("Limit", f"{what} of broker {broker} is {byte_rate(rate)}")

@@ -4,33 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    BrokerTarget,
-    FeatureTarget,
-    GroupOffsetTarget,
-    GroupTarget,
-    LogTarget,
-    MoveTarget,
-    NewToken,
-    PartitionTarget,
-    ProducerTarget,
-    ReplicaTarget,
-    ScramUser,
-    Target,
-    TokenTarget,
-    TopicTarget,
-    VoterTarget,
-)
-from console.model.codes import (
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    STATIC_BROKER_CONFIG,
-    AclResourceType,
-    ConfigSource,
-    ResourceType,
-)
 from console.model.config import ConfigResource
 from console.model.entity_types import BY_NUMBER
 from console.model.numbers import plural as plural
@@ -44,24 +19,24 @@ NOTHING = "–"
 
 _SOURCE_WORDS: dict[int, str] = {
     **{each.own_source: each.word for each in BY_NUMBER.values()},
-    DYNAMIC_DEFAULT_BROKER_CONFIG: f"cluster {DEFAULT}",
-    STATIC_BROKER_CONFIG: "static broker",
-    DEFAULT_CONFIG: "default",
+    codes.DYNAMIC_DEFAULT_BROKER_CONFIG: f"cluster {DEFAULT}",
+    codes.STATIC_BROKER_CONFIG: "static broker",
+    codes.DEFAULT_CONFIG: "default",
 }
 
 
-def resource_word(type_: ResourceType) -> str:
+def resource_word(type_: codes.ResourceType) -> str:
     """Return the grammar's word for a resource type; Kafka's name for a type without one."""
     return type_.entity.word
 
 
-def source(code: ConfigSource, broker: int | None = None) -> str:
+def source(code: codes.ConfigSource, broker: int | None = None) -> str:
     """Return the source of a value in the words of an operator.
 
     Args:
         broker: the one whose dynamic config it is, None if that is not to be named.
     """
-    if code == DYNAMIC_BROKER_CONFIG and broker is not None:
+    if code == codes.DYNAMIC_BROKER_CONFIG and broker is not None:
         return f"broker {broker}"
     return _SOURCE_WORDS.get(code, code.name)
 
@@ -99,13 +74,13 @@ def acl(binding: Acl) -> str:
     return text if binding.host == "*" else f"{text} from {spoken(binding.host)}"
 
 
-def acl_resource(type_: AclResourceType, name: str) -> str:
+def acl_resource(type_: codes.AclResourceType, name: str) -> str:
     """Return the resource of an ACL as ``topic orders``, ``transactional-id pay``, ``cluster``."""
     word = type_.name.lower().replace("_", "-")
     return word if word == "cluster" else f"{word} {spoken(name)}"
 
 
-def target(what: Target) -> str:
+def target(what: changes.Target) -> str:
     """Return the target of an edit or an outcome in a line."""
     match what:
         case ConfigResource():
@@ -114,33 +89,33 @@ def target(what: Target) -> str:
             return quota_entity(what)
         case Acl():
             return acl(what)
-        case ScramUser():
+        case changes.ScramUser():
             return f"scram {clean(what.user)} {what.mechanism.label}"
-        case NewToken():
+        case changes.NewToken():
             return f"a token of {clean(what.owner)}" if what.owner else "a token"
-        case TokenTarget():
+        case changes.TokenTarget():
             return f"token {clean(what.id)}"
-        case TopicTarget():
+        case changes.TopicTarget():
             return f"topic {clean(what.name)}"
-        case PartitionTarget():
+        case changes.PartitionTarget():
             return f"leader of {partition(what.topic, what.number)}"
-        case MoveTarget():
+        case changes.MoveTarget():
             return f"move of {partition(what.topic, what.number)}"
-        case ReplicaTarget():
+        case changes.ReplicaTarget():
             return f"replica of {partition(what.topic, what.number)} on broker {what.broker}"
-        case LogTarget():
+        case changes.LogTarget():
             return f"records of {partition(what.topic, what.number)}"
-        case ProducerTarget():
+        case changes.ProducerTarget():
             return f"producer {what.producer_id} on {partition(what.topic, what.number)}"
-        case GroupTarget():
+        case changes.GroupTarget():
             return f"group {spoken(what.name)}"
-        case GroupOffsetTarget():
+        case changes.GroupOffsetTarget():
             return f"group {spoken(what.group)} {partition(what.topic, what.number)}"
-        case BrokerTarget():
+        case changes.BrokerTarget():
             return f"registration of broker {what.id}"
-        case FeatureTarget():
+        case changes.FeatureTarget():
             return f"feature {clean(what.name)}"
-        case VoterTarget():
+        case changes.VoterTarget():
             return f"voter {what.id} with directory {clean(what.directory_id) or 'unknown'}"
 
 

@@ -13,7 +13,7 @@ from heapq import nlargest
 from itertools import groupby
 from typing import NamedTuple
 
-from console.model.half_hour import EVERY, OWN_EVERY, OWN_SLOTS, SLOTS, Kind, Measure, OwnSample, Sample, own_values
+from console.model import half_hour
 from console.plan.amounts import size
 from console.present.columns import SCREEN, Column, Columns, clock, time_text
 from console.present.names import NOTHING
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
     changed. full_in: broker -> seconds until its first disk is full, of those that fill. usage: who was throttled, as a
     lake has it -> slot -> requests a minute."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[half_hour.Sample]
     events: Sequence[datetime] = ()
     full_in: Mapping[int, float] = {}
     usage: Mapping[str, Mapping[int, float]] = {}
@@ -70,7 +70,7 @@ class OverviewRow(NamedTuple):
     now: str
     graph: str
     meaning: str = ""
-    measure: Measure | None = None
+    measure: half_hour.Measure | None = None
 
 
 OVERVIEW: Columns[OverviewRow] = Columns(
@@ -97,8 +97,8 @@ OVERVIEW: Columns[OverviewRow] = Columns(
 
 
 def own_rows(
-    samples: Sequence[OwnSample],
-    kind: Kind,
+    samples: Sequence[half_hour.OwnSample],
+    kind: half_hour.Kind,
     name: str,
     readers: Collection[str] = (),
     full_in: Mapping[int, float] = {},
@@ -111,24 +111,26 @@ def own_rows(
         readers: the groups that read the topic; the one that is furthest behind has a line.
         full_in: broker -> seconds until its first disk is full.
     """
-    found = dict(own_values(samples, kind, name))
+    found = dict(half_hour.own_values(samples, kind, name))
     behind: dict[int, float] = {}
     for group in readers:
-        for slot, seconds in own_values(samples, "group", group).get("behind", {}).items():
+        for slot, seconds in half_hour.own_values(samples, "group", group).get("behind", {}).items():
             behind[slot] = max(seconds, behind.get(slot, 0.0))
     if behind:
         found["readers behind"] = behind
     if not any(len(values) > 1 for values in found.values()):
         return ()
     last = samples[-1].slot
-    axis = OverviewRow("axis", "", clock(_time(last * OWN_EVERY // EVERY)), _axis(last + 1, OWN_SLOTS))
+    axis = OverviewRow(
+        "axis", "", clock(_time(last * half_hour.OWN_EVERY // half_hour.EVERY)), _axis(last + 1, half_hour.OWN_SLOTS)
+    )
     left = full_in.get(int(name)) if kind == "broker" else None
     lines = (
         OverviewRow(
             what,
             f"disk full in {time_text(left)}" if what == "disk" and left is not None else what,
             _own_now(what, values.get(last)),
-            _graph(values, 1.0 if what == "disk" else _scale(max(values.values())), last + 1, OWN_SLOTS),
+            _graph(values, 1.0 if what == "disk" else _scale(max(values.values())), last + 1, half_hour.OWN_SLOTS),
             _own_meaning(what, values.get(last, 0.0)),
         )
         for what, values in found.items()
@@ -198,7 +200,7 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
     samples = shown.samples
     if not samples:
         return ()
-    newest, each_has = samples[-1].slot, SLOTS // columns
+    newest, each_has = samples[-1].slot, half_hour.SLOTS // columns
     last = newest // each_has
     known_of = _known(shown)
     measures = [each for each in _in_order(known_of) if max(known_of[each].values()) >= LEAST.get(each.what, 0.0)]
@@ -206,7 +208,9 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
     several = _with_several_disks(measures)
     axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
 
-    def row(key: str, title: str, measure: Measure, known: Mapping[int, float], *, is_least: bool) -> OverviewRow:
+    def row(
+        key: str, title: str, measure: half_hour.Measure, known: Mapping[int, float], *, is_least: bool
+    ) -> OverviewRow:
         top = 1.0 if measure.what == "disk" else _scale(max(known.values()))
         by_column: dict[int, float] = {}
         for slot, value in known.items():
@@ -231,7 +235,7 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
     return tuple(found)
 
 
-def _most(kinds: Sequence[Sequence[Measure]], room: int | None) -> int:
+def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int:
     """Return how many lines of each kind there is room for, beside one for its others."""
     if room is None:
         return MOST_OF_A_KIND[0]
@@ -240,8 +244,8 @@ def _most(kinds: Sequence[Sequence[Measure]], room: int | None) -> int:
 
 
 def _highest(
-    mine: Sequence[Measure], known_of: Mapping[Measure, Mapping[int, float]], most: int
-) -> tuple[Sequence[Measure], Sequence[Measure]]:
+    mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
+) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
     """Return the measures of a kind that have lines of their own, in their order, and the others."""
     if len(mine) <= most + 1:
         return mine, ()
@@ -259,23 +263,23 @@ def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, f
     return found
 
 
-def _known(shown: Shown) -> Mapping[Measure, Mapping[int, float]]:
+def _known(shown: Shown) -> Mapping[half_hour.Measure, Mapping[int, float]]:
     """Return slot -> value for each measure, of the half hour that the samples have."""
-    found: dict[Measure, dict[int, float]] = {}
+    found: dict[half_hour.Measure, dict[int, float]] = {}
     for each in shown.samples:
         for measure, value in each.values.items():
             found.setdefault(measure, {})[each.slot] = value
     newest = shown.samples[-1].slot
     for about, by_slot in shown.usage.items():
-        if values := {slot: value for slot, value in by_slot.items() if newest - SLOTS < slot <= newest}:
-            found[Measure("throttled", about)] = values
+        if values := {slot: value for slot, value in by_slot.items() if newest - half_hour.SLOTS < slot <= newest}:
+            found[half_hour.Measure("throttled", about)] = values
     return found
 
 
-def _in_order(known: Mapping[Measure, Mapping[int, float]]) -> list[Measure]:
+def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[half_hour.Measure]:
     """Return what was measured, in the order of the lines; of groups, and of who is throttled, the worst first."""
 
-    def place(measure: Measure) -> tuple[int, float, tuple[int, str]]:
+    def place(measure: half_hour.Measure) -> tuple[int, float, tuple[int, str]]:
         number, _, rest = measure.about.partition(" ")
         by_value = -max(known[measure].values()) if measure.what in LEAST else 0.0
         return _ORDER.index(measure.what), by_value, (int(number), rest) if number.isdecimal() else (0, measure.about)
@@ -317,18 +321,18 @@ def _scale(highest: float) -> float:
 
 def _axis(last: int, columns: int) -> str:
     """Return the times of day, each where its column begins."""
-    seconds = SLOTS * EVERY // columns
+    seconds = half_hour.SLOTS * half_hour.EVERY // columns
     line = [" "] * columns
     for place, at in enumerate(_places(last, columns)):
         if at * seconds % MARK_EVERY < seconds:
-            moment = _time(at * seconds // EVERY - at * seconds % MARK_EVERY // EVERY)
+            moment = _time(at * seconds // half_hour.EVERY - at * seconds % MARK_EVERY // half_hour.EVERY)
             text = f"{moment.astimezone():%H:%M}"
             line[place : place + len(text)] = text
     return "".join(line[:columns])
 
 
 def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewRow:
-    seconds = SLOTS * EVERY // columns
+    seconds = half_hour.SLOTS * half_hour.EVERY // columns
     counted: dict[int, int] = {}
     for each in events:
         at = int(each.timestamp() // seconds)
@@ -342,13 +346,13 @@ def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewR
     return OverviewRow("events", "events", str(total) if total else "", "".join(marks))
 
 
-def _with_several_disks(measures: Iterable[Measure]) -> frozenset[int]:
+def _with_several_disks(measures: Iterable[half_hour.Measure]) -> frozenset[int]:
     """Return the brokers of whose directories the path has to be said."""
     disks = Counter(int(each.about.partition(" ")[0]) for each in measures if each.what == "disk")
     return frozenset(broker for broker, count in disks.items() if count > 1)
 
 
-def _title(measure: Measure, full_in: Mapping[int, float], several: Collection[int]) -> str:
+def _title(measure: half_hour.Measure, full_in: Mapping[int, float], several: Collection[int]) -> str:
     match measure.what:
         case "under-replicated" | "offline":
             return measure.what
@@ -367,7 +371,7 @@ def _title(measure: Measure, full_in: Mapping[int, float], several: Collection[i
             return f"disk {number}{full}{f' {path}' if int(number) in several else ''}"
 
 
-def _now(measure: Measure, value: float | None, is_least: bool) -> str:
+def _now(measure: half_hour.Measure, value: float | None, is_least: bool) -> str:
     if value is None:
         return NOTHING
     match measure.what:
@@ -383,11 +387,11 @@ def _now(measure: Measure, value: float | None, is_least: bool) -> str:
             return f"{100 * value:.0f} %"
 
 
-def _meaning(measure: Measure, value: float | None) -> str:
+def _meaning(measure: half_hour.Measure, value: float | None) -> str:
     if measure.what in ("under-replicated", "offline") and value:
         return "failed"
     return "danger" if measure.what == "disk" and (value or 0) > ALMOST_FULL else ""
 
 
 def _time(slot: int) -> datetime:
-    return datetime.fromtimestamp(slot * EVERY, UTC)
+    return datetime.fromtimestamp(slot * half_hour.EVERY, UTC)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.model import quorum as model_quorum
 from console.model.cluster import Quorum, QuorumReplica
 from console.model.numbers import known_number, time_of
-from console.model.quorum import (
-    KnownVoters,
-    fetches,
-    formatted_again,
-    is_unanswered,
-    known_voters,
-    observing_controllers,
-)
 from console.model.snapshot import Snapshot
-from console.present.columns import DETAIL, EVERYWHERE, LISTED, SCREEN, Column, Columns, clock
+from console.present import columns
 from console.present.text import Cell, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -37,10 +30,14 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
     `console.present.brokers.quorum_line`."""
     quorum = snapshot.quorum
     if quorum is None:
-        return [] if (known := known_voters(snapshot)) is None else [_configured(each, known) for each in known.ids]
+        return (
+            []
+            if (known := model_quorum.known_voters(snapshot)) is None
+            else [_configured(each, known) for each in known.ids]
+        )
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
-    may_vote = observing_controllers(snapshot)
-    leads = quorum.leader_id if is_led and not is_unanswered(snapshot) else -1
+    may_vote = model_quorum.observing_controllers(snapshot)
+    leads = quorum.leader_id if is_led and not model_quorum.is_unanswered(snapshot) else -1
     return [
         *(
             _row(quorum, each, "leader" if each.id == leads else "voter", _of_voter(quorum, each, leads))
@@ -53,7 +50,7 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
     ]
 
 
-def _configured(voter: int, known: KnownVoters) -> QuorumRow:
+def _configured(voter: int, known: model_quorum.KnownVoters) -> QuorumRow:
     """Return the row of a voter of which no leader says more."""
     return QuorumRow(QuorumReplica(voter, -1, -1), "voter", "", f"by {known.source}")
 
@@ -61,16 +58,18 @@ def _configured(voter: int, known: KnownVoters) -> QuorumRow:
 def _of_voter(quorum: Quorum, voter: QuorumReplica, leads: int) -> str:
     if voter.id == quorum.leader_id != leads:
         return "led when it was last said"
-    if again := formatted_again(quorum, voter):
+    if again := model_quorum.formatted_again(quorum, voter):
         return f"formatted again: it runs with directory {again.directory_id}"
-    return "" if fetches(quorum, voter) else "does not fetch"
+    return "" if model_quorum.fetches(quorum, voter) else "does not fetch"
 
 
 def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str:
-    if not fetches(quorum, observer):
+    if not model_quorum.fetches(quorum, observer):
         # The leader lists what fetched within the last minutes: also what was formatted again since, or removed.
         others = [*quorum.voters, *quorum.observers]
-        runs = any(each.id == observer.id and each is not observer and fetches(quorum, each) for each in others)
+        runs = any(
+            each.id == observer.id and each is not observer and model_quorum.fetches(quorum, each) for each in others
+        )
         return f"a former directory of {observer.id}" if runs else "does not fetch"
     if any(each.id == observer.id and each.directory_id != observer.directory_id for each in quorum.voters):
         return f"voter {observer.id}, formatted again"
@@ -94,58 +93,60 @@ def _lag(row: QuorumRow) -> Cell:
     return ("–", "muted") if lag < 0 else (f"{lag:,}", "failed") if lag and row.role == "voter" else f"{lag:,}"
 
 
-QUORUM: Columns[QuorumRow] = Columns(
-    Column(
+QUORUM: columns.Columns[QuorumRow] = columns.Columns(
+    columns.Column(
         "role",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         type="word",
         cell=lambda row: (row.role, "strong" if row.role == "leader" else ""),
         layout=ScreenColumn("role", "Role", width=8),
     ),
-    Column(
+    columns.Column(
         "node",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.replica.id,
         "number",
         layout=ScreenColumn("node", "Node", min_width=5, max_width=11, align="right", priority=95),
     ),
-    Column("epoch", LISTED | DETAIL, type="number"),
-    Column(
+    columns.Column("epoch", columns.LISTED | columns.DETAIL, type="number"),
+    columns.Column(
         "log_end_offset",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: known_number(row.replica.log_end_offset),
         "number",
         cell=lambda row: "–" if row.replica.log_end_offset < 0 else f"{row.replica.log_end_offset:,}",
         layout=ScreenColumn("end", "End offset", min_width=10, max_width=20, align="right", priority=80),
     ),
-    Column(
+    columns.Column(
         "lag",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: known_number(row.replica.lag),
         "number",
         cell=_lag,
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=14, align="right", priority=90, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "last_fetch",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: _iso(row.replica.last_fetch_ms),
-        cell=lambda row: clock(time_of(row.replica.last_fetch_ms)),
+        cell=lambda row: columns.clock(time_of(row.replica.last_fetch_ms)),
         layout=ScreenColumn("fetch", "Last fetch", width=10, priority=70),
     ),
-    Column(
+    columns.Column(
         "last_caught_up",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: _iso(row.replica.last_caught_up_ms),
         title="Last caught up",
-        cell=lambda row: clock(time_of(row.replica.last_caught_up_ms)),
+        cell=lambda row: columns.clock(time_of(row.replica.last_caught_up_ms)),
         layout=ScreenColumn("caught", "Caught up", width=10, priority=75),
     ),
-    Column("directory_id", LISTED | DETAIL, lambda row: row.replica.directory_id or None, title="Directory"),
-    Column("endpoint", LISTED | DETAIL, lambda row: row.endpoint or None),
-    Column(
+    columns.Column(
+        "directory_id", columns.LISTED | columns.DETAIL, lambda row: row.replica.directory_id or None, title="Directory"
+    ),
+    columns.Column("endpoint", columns.LISTED | columns.DETAIL, lambda row: row.endpoint or None),
+    columns.Column(
         "note",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.note or None,
         cell=lambda row: (
             clean(row.note),
@@ -153,15 +154,15 @@ QUORUM: Columns[QuorumRow] = Columns(
         ),
         layout=ScreenColumn("note", "Note", min_width=14, max_width=60, priority=85),
     ),
-    Column(
+    columns.Column(
         "where",
-        SCREEN,
+        columns.SCREEN,
         cell=lambda row: clean(row.endpoint),
         layout=ScreenColumn("where", "Endpoint", flex=1, min_width=26, max_width=60, priority=60),
     ),
-    Column(
+    columns.Column(
         "directory",
-        SCREEN,
+        columns.SCREEN,
         cell=lambda row: (clean(row.replica.directory_id), "muted"),
         layout=ScreenColumn("directory", "Directory", width=22, priority=40),
     ),

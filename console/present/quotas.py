@@ -26,7 +26,7 @@ from console.model.quota import (
 )
 from console.plan.amounts import Unit, exact_quota, number, quota
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
-from console.present.columns import ABSENT, FILTER, LIST, OBJECT, SHOWN, Column, Columns, letter_column
+from console.present import columns
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text
@@ -207,11 +207,13 @@ def _others(row: QuotaRow) -> dict[str, float]:
     return {key: value for key, value in row.values.items() if key not in QUOTA_KEYS}
 
 
-def _part(name: str, type_: str) -> Column[QuotaRow]:
-    return Column(name, FILTER, lambda row: row.entity.name_of(type_) if row.entity.has(type_) else ABSENT)
+def _part(name: str, type_: str) -> columns.Column[QuotaRow]:
+    return columns.Column(
+        name, columns.FILTER, lambda row: row.entity.name_of(type_) if row.entity.has(type_) else columns.ABSENT
+    )
 
 
-def _key_column(place: int, key: str) -> Column[QuotaRow]:
+def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
     def cell(row: QuotaRow) -> Cell:
         if key in row.lines:
             return (f"→ {side_text(row.entity, key, row.lines[key].new)}", "pending")
@@ -219,10 +221,10 @@ def _key_column(place: int, key: str) -> Column[QuotaRow]:
             return (quota(key, row.values[key]), "override")
         return (NOTHING, "muted") if _applies(row.entity, key) else ""
 
-    return Column(
+    return columns.Column(
         key,
-        FILTER | SHOWN,
-        lambda row: float(row.values[key]) if key in row.values else ABSENT,
+        columns.FILTER | columns.SHOWN,
+        lambda row: float(row.values[key]) if key in row.values else columns.ABSENT,
         "number",
         Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE,
         title=BY_KEY[key].short,
@@ -232,11 +234,11 @@ def _key_column(place: int, key: str) -> Column[QuotaRow]:
     )
 
 
-QUOTAS: Columns[QuotaRow] = Columns(
-    letter_column("staged", _letter),
-    Column(
+QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
+    columns.letter_column("staged", _letter),
+    columns.Column(
         "entity",
-        SHOWN | OBJECT,
+        columns.SHOWN | columns.OBJECT,
         lambda row: row.entity.as_dict(),
         "object",
         cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
@@ -246,15 +248,17 @@ QUOTAS: Columns[QuotaRow] = Columns(
     _part("client", CLIENT_ID),
     _part("ip", IP),
     *(_key_column(place, key) for place, key in enumerate(QUOTA_KEYS)),
-    Column(
+    columns.Column(
         "others",
-        SHOWN,
+        columns.SHOWN,
         title="other",
         cell=lambda row: ", ".join(f"{clean(key)}={quota(key, value)}" for key, value in _others(row).items()),
         text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
         layout=ScreenColumn("others", "", max_width=30, priority=10),
     ),
-    Column("values", OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"),
+    columns.Column(
+        "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"
+    ),
 )
 """An entity's values stand in one object of JSON, and on the screen and in `list` in a column for each key."""
 
@@ -340,35 +344,35 @@ def _beaten(level: Effective) -> list[Data]:
     return [{"entity": each.entity.as_dict(), "value": each.value} for each in level.beaten]
 
 
-EFFECTIVE: Columns[EffectiveRow] = Columns(
-    Column("key", OBJECT | LIST),
-    Column(
+EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
+    columns.Column("key", columns.OBJECT | columns.LIST),
+    columns.Column(
         "value",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         _by_level(lambda level: level.value),
         "number",
         title="Per broker",
         text=lambda row: "no limit" if row.level is None else quota(row.key, row.level.value),
     ),
-    Column(
+    columns.Column(
         "entity",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         _by_level(lambda level: level.entity.as_dict()),
         "object",
         title="From",
         text=lambda row: "" if row.level is None else quota_entity(row.level.entity),
     ),
-    Column(
+    columns.Column(
         "shared",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         _by_level(lambda level: level.shared),
         "word",
         title="",
         text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
     ),
-    Column(
+    columns.Column(
         "beaten",
-        OBJECT | LIST,
+        columns.OBJECT | columns.LIST,
         lambda row: [] if row.level is None else _beaten(row.level),
         "object",
         title="Over",
@@ -394,19 +398,21 @@ def _value_text(row: ValueRow) -> str:
     return f"{text} → {quota(row.key, wanted) if isinstance(wanted, float) else NOTHING}"
 
 
-VALUES: Columns[ValueRow] = Columns(
-    Column(
+VALUES: columns.Columns[ValueRow] = columns.Columns(
+    columns.Column(
         "letters",
-        LIST,
+        columns.LIST,
         title="",
         text=lambda row: ("O" if row.value is not None else "") + ("*" if row.staged is not None else ""),
     ),
-    Column("key", OBJECT | LIST),
-    Column("value", OBJECT | LIST, type="number", title="Per broker", text=_value_text, left=True),
-    Column("pending", OBJECT, lambda row: row.staged is not None, "boolean"),
-    Column(
+    columns.Column("key", columns.OBJECT | columns.LIST),
+    columns.Column(
+        "value", columns.OBJECT | columns.LIST, type="number", title="Per broker", text=_value_text, left=True
+    ),
+    columns.Column("pending", columns.OBJECT, lambda row: row.staged is not None, "boolean"),
+    columns.Column(
         "exactly",
-        LIST,
+        columns.LIST,
         lambda row: row.value,
         "number",
         text=lambda row: exact_quota(row.key, row.value) if row.value is not None else "",

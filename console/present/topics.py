@@ -7,8 +7,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
+from console.model import cluster
 from console.model.changes import TopicTarget
-from console.model.cluster import LogDir, Partition, Reassignment, TieredOffsets, Topic, destination, original
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -20,23 +20,7 @@ from console.model.time_lag import UNSEEN, Behind
 from console.model.topic_readers import TopicLags
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
-from console.present.columns import (
-    ABSENT,
-    DATA,
-    DETAIL,
-    EVERYWHERE,
-    LISTED,
-    OVER_POLLS,
-    SHOWN,
-    Column,
-    Columns,
-    behind_text,
-    changed_column,
-    highest_first,
-    letter_column,
-    overrides_column,
-    rate_columns,
-)
+from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns, plain
 from widgets.row_source import Column as ScreenColumn
@@ -115,13 +99,13 @@ def unread_count(snapshot: Snapshot) -> int:
     return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
-def size_on_disk(log_dirs: Mapping[int, tuple[LogDir, ...]], name: str) -> int | None:
+def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) -> int | None:
     """Return the bytes on disk of a topic, of all its replicas together; None where none is known."""
     held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
     return sum(held) if held else None
 
 
-def state_letter(topic: Topic) -> Cell:
+def state_letter(topic: cluster.Topic) -> Cell:
     """Return ``!`` for a topic with partitions that are offline or under-replicated."""
     return ("!", "failed") if topic.offline or topic.under_replicated else ""
 
@@ -138,7 +122,7 @@ def plan_letter(name: str, marks: TopicMarks) -> Cell:
 class TopicRow(NamedTuple):
     """A topic, and what stands beside topics."""
 
-    topic: Topic
+    topic: cluster.Topic
     facts: TopicFacts = NO_FACTS
 
 
@@ -169,20 +153,20 @@ def _failed_count(count: int) -> Cell:
     return (str(count), "failed") if count else ""
 
 
-TOPICS: Columns[TopicRow] = Columns(
-    letter_column("state", lambda row: state_letter(row.topic)),
-    letter_column("staged", lambda row: plan_letter(row.topic.name, row.facts.marks)),
-    Column(
+TOPICS: columns.Columns[TopicRow] = columns.Columns(
+    columns.letter_column("state", lambda row: state_letter(row.topic)),
+    columns.letter_column("staged", lambda row: plan_letter(row.topic.name, row.facts.marks)),
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.topic.name,
         title="Topic",
         cell=lambda row: (clean(row.topic.name), "danger" if row.topic.name in row.facts.marks.deleted else ""),
         layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N"),
     ),
-    Column(
+    columns.Column(
         "partitions",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: len(row.topic.partitions),
         "number",
         key="partition_count",
@@ -191,9 +175,9 @@ TOPICS: Columns[TopicRow] = Columns(
         order=lambda row: (-len(row.topic.partitions), row.topic.name),
         layout=ScreenColumn("parts", "Part", min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
     ),
-    Column(
+    columns.Column(
         "replication",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.topic.replication,
         "number",
         key="replication_factor",
@@ -201,9 +185,9 @@ TOPICS: Columns[TopicRow] = Columns(
         order=lambda row: (-row.topic.replication, row.topic.name),
         layout=ScreenColumn("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
     ),
-    Column(
+    columns.Column(
         "under_replicated",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.topic.under_replicated,
         "number",
         title="Under-replicated",
@@ -211,9 +195,9 @@ TOPICS: Columns[TopicRow] = Columns(
         order=lambda row: (-row.topic.under_replicated, row.topic.name),
         layout=ScreenColumn("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
     ),
-    Column(
+    columns.Column(
         "offline",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.topic.offline,
         "number",
         title="Offline",
@@ -221,17 +205,17 @@ TOPICS: Columns[TopicRow] = Columns(
         order=lambda row: (-row.topic.offline, row.topic.name),
         layout=ScreenColumn("off", "Off", width=4, align="right", priority=85, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "internal",
-        LISTED | DETAIL,
+        columns.LISTED | columns.DETAIL,
         lambda row: row.topic.internal,
         "boolean",
         text=lambda row: "internal" if row.topic.internal else "",
     ),
-    overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),
-    Column(
+    columns.overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),
+    columns.Column(
         "size",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         _bytes_on_disk,
         "number",
         Unit.BYTES,
@@ -239,41 +223,41 @@ TOPICS: Columns[TopicRow] = Columns(
         cell=lambda row: "" if (held := _bytes_on_disk(row)) is None else size(held),
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
-    *rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
-    Column(
+    *columns.rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
+    columns.Column(
         "groups",
-        OVER_POLLS,
+        columns.OVER_POLLS,
         _reading_groups,
         "number",
         unknown=True,
         cell=lambda row: "·" if (count := _reading_groups(row)) is None else str(count or ""),
         layout=ScreenColumn("groups", "Grps", width=4, align="right", priority=16),
     ),
-    Column(
+    columns.Column(
         "lag_seconds",
-        OVER_POLLS,
+        columns.OVER_POLLS,
         lambda row: None if (seconds := _behind(row).seconds) is None else round(seconds),
         "number",
         Unit.SECONDS,
         part=lambda row: _behind(row).least,
         unknown=True,
-        cell=lambda row: behind_text(_behind(row)) if _reading_groups(row) else "",
-        order=lambda row: highest_first(_behind(row).seconds),
+        cell=lambda row: columns.behind_text(_behind(row)) if _reading_groups(row) else "",
+        order=lambda row: columns.highest_first(_behind(row).seconds),
         layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=18, sort_key="T"),
     ),
-    changed_column(lambda row: row.facts.changed(row.topic.name)),
+    columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
 """size: of all replicas on disk. groups: how many read the topic, and lag_seconds: for how long the next record of the
 one that is furthest behind has waited; both as far as groups were read."""
 
 
-def created_topic(name: str, partitions: int) -> Topic:
+def created_topic(name: str, partitions: int) -> cluster.Topic:
     """Return a topic that is staged to be created in the form of the others; its partitions have no replicas yet."""
-    return Topic(name, tuple(Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
+    return cluster.Topic(name, tuple(cluster.Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
 
 
-def trouble(topic: Topic, min_isr: int | None) -> Line:
+def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
     """Return a line on the worst trouble of a topic, empty where it has no trouble.
 
     Args:
@@ -315,7 +299,7 @@ def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
     lines += [[], [("Sets", "header")], *sets] if lines else [[("Sets", "header")], *sets]
     lines += [[], [("Read by", "header")]]
     readers = lags.readers(topic.name)
-    lines += in_columns([[clean(name), behind_text(behind)] for name, behind in readers], right={1})
+    lines += in_columns([[clean(name), columns.behind_text(behind)] for name, behind in readers], right={1})
     if not readers:
         known = lags.of(topic.name) is not None
         lines.append([("no group that commits" if known else "not known yet: groups are still being read", "muted")])
@@ -350,17 +334,17 @@ def _ids(ids: Collection[int]) -> str:
 class PartitionRow(NamedTuple):
     """A partition, its move while it moves, what is written to it, and what of it is in remote storage."""
 
-    partition: Partition
-    move: Reassignment | None = None
+    partition: cluster.Partition
+    move: cluster.Reassignment | None = None
     rate: Rate = UNKNOWN
-    tiered: TieredOffsets | None = None
+    tiered: cluster.TieredOffsets | None = None
 
 
 def rows_of_partitions(
-    topic: Topic,
-    moves: Iterable[Reassignment],
+    topic: cluster.Topic,
+    moves: Iterable[cluster.Reassignment],
     rates: Rates,
-    tiered: Mapping[tuple[str, int], TieredOffsets] | None = None,
+    tiered: Mapping[tuple[str, int], cluster.TieredOffsets] | None = None,
 ) -> list[PartitionRow]:
     """Return the rows of a topic's partitions, by number.
 
@@ -382,7 +366,7 @@ def rows_of_partitions(
     ]
 
 
-def tiered_text(tiered: TieredOffsets | None) -> str:
+def tiered_text(tiered: cluster.TieredOffsets | None) -> str:
     """Return which records of a partition are in remote storage and which on the leader's disk; ``""`` where that is
     not known."""
     if tiered is None:
@@ -397,7 +381,7 @@ def tiered_text(tiered: TieredOffsets | None) -> str:
 def _partition_wrong(row: PartitionRow) -> Cell:
     partition = row.partition
     if row.move is not None and partition.leader >= 0:
-        return (f"moves {commas(original(row.move))} → {commas(destination(row.move))}", "pending")
+        return (f"moves {commas(cluster.original(row.move))} → {commas(cluster.destination(row.move))}", "pending")
     if partition.error:
         return (clean(partition.error), "failed")
     if partition.leader < 0:
@@ -410,13 +394,15 @@ def _partition_wrong(row: PartitionRow) -> Cell:
     return (tiered_text(row.tiered) if is_preferred else f"preferred {partition.replicas[0]}", "muted")
 
 
-def partition_columns(rows: Iterable[PartitionRow]) -> Columns[PartitionRow]:
+def partition_columns(rows: Iterable[PartitionRow]) -> columns.Columns[PartitionRow]:
     """Return the columns of a topic's partitions, without those of remote storage where none of them is tiered."""
     tiered = {"local_from", "tiered_to", "pending_from"}
     return PARTITIONS if any(row.tiered is not None for row in rows) else PARTITIONS.without(tiered)
 
 
-def _tiered_column(name: str, title: str, of: Callable[[TieredOffsets], int | None]) -> Column[PartitionRow]:
+def _tiered_column(
+    name: str, title: str, of: Callable[[cluster.TieredOffsets], int | None]
+) -> columns.Column[PartitionRow]:
     """Return the column of an offset in remote storage, which is negative where no record is there."""
 
     def offset(row: PartitionRow) -> int | None:
@@ -430,69 +416,79 @@ def _tiered_column(name: str, title: str, of: Callable[[TieredOffsets], int | No
         found = offset(row)
         return None if found is None else known_number(found)
 
-    return Column(name, LISTED, value, "number", title=title or None, text=text)
+    return columns.Column(name, columns.LISTED, value, "number", title=title or None, text=text)
 
 
 def _partition_rate(row: PartitionRow) -> Rate:
     return row.rate
 
 
-PARTITIONS: Columns[PartitionRow] = Columns(
-    Column(
+PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
+    columns.Column(
         "state",
-        SHOWN,
+        columns.SHOWN,
         title="",
         cell=_state,
         layout=ScreenColumn("state", width=2, gutter=True),
     ),
-    Column(
+    columns.Column(
         "partition",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.partition.number,
         "number",
         layout=ScreenColumn("number", "Partition", width=9, align="right"),
     ),
-    Column(
+    columns.Column(
         "leader",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: known_number(row.partition.leader),
         "number",
         cell=lambda row: (NOTHING, "failed") if row.partition.leader < 0 else str(row.partition.leader),
         layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
     ),
-    Column(
+    columns.Column(
         "replicas",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: list(row.partition.replicas),
         "object",
         text=lambda row: commas(row.partition.replicas),
         layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
     ),
-    Column(
+    columns.Column(
         "isr",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: list(row.partition.isr),
         "object",
         cell=lambda row: (commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
         layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
     ),
-    Column(
+    columns.Column(
         "offline",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: list(row.partition.offline),
         "object",
         text=lambda row: commas(row.partition.offline),
         layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
     ),
-    Column("moves_from", DATA, lambda row: list(original(row.move)) if row.move is not None else ABSENT, "object"),
-    Column("moves_to", DATA, lambda row: list(destination(row.move)) if row.move is not None else ABSENT, "object"),
-    *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
-    Column("local_from", LISTED, lambda row: row.tiered and row.tiered.local_from, "number"),
+    columns.Column(
+        "moves_from",
+        columns.DATA,
+        lambda row: list(cluster.original(row.move)) if row.move is not None else columns.ABSENT,
+        "object",
+    ),
+    columns.Column(
+        "moves_to",
+        columns.DATA,
+        lambda row: list(cluster.destination(row.move)) if row.move is not None else columns.ABSENT,
+        "object",
+    ),
+    *columns.rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
+    columns.Column("local_from", columns.LISTED, lambda row: row.tiered and row.tiered.local_from, "number"),
     _tiered_column("tiered_to", "", lambda tiered: tiered.tiered_to),
     _tiered_column("pending_from", "To copy from", lambda tiered: tiered.pending_from),
-    Column(
+    columns.Column(
         "note",
-        SHOWN,
+        columns.SHOWN,
         title="",
         cell=_partition_wrong,
         layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60),

@@ -10,7 +10,7 @@ from console.model.config import ConfigEntry
 from console.model.inheritance import given_as
 from console.model.numbers import LONG_MAX, long_number
 from console.model.quota import QuotaEntity
-from console.plan.amounts import Unit, byte_count, byte_rate, duration, quota, size_range, unit_of
+from console.plan import amounts
 from console.plan.effective_values import EffectiveValue
 from console.present.failures import failure_text
 from console.present.names import HIDDEN, NOTHING, plural
@@ -29,9 +29,9 @@ def is_unlimited(key: str, value: str | None) -> bool:
 
 def config_value(key: str, value: str | None) -> str:
     """Return the human form of a config's value, ``""`` where that says no more than the value."""
-    unit = unit_of(key)
+    unit = amounts.unit_of(key)
     count = long_number(value)
-    if unit is Unit.NONE or count is None:
+    if unit is amounts.Unit.NONE or count is None:
         return ""
     if count == LONG_MAX:
         return "max"
@@ -40,9 +40,9 @@ def config_value(key: str, value: str | None) -> str:
     if count <= 0:
         return ""
     if unit.is_time:
-        text = duration(count * unit.milliseconds)
+        text = amounts.duration(count * unit.milliseconds)
     else:
-        text = byte_rate(count) if unit is Unit.BYTES_PER_SECOND else byte_count(count)
+        text = amounts.byte_rate(count) if unit is amounts.Unit.BYTES_PER_SECOND else amounts.byte_count(count)
     return "" if text.replace(",", "") in (f"{count} {unit.short}", f"{count} B") else text
 
 
@@ -95,7 +95,7 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
         return NOTHING
     if isinstance(side.value, float | int):
         if isinstance(target, QuotaEntity):
-            return quota(key, side.value)
+            return amounts.quota(key, side.value)
         return str(side.value) if isinstance(side.value, int) else f"{side.value:g}"
     if isinstance(target, Acl):
         return clean(side.value)
@@ -130,4 +130,4 @@ def deletion_text(deletion: Deletion) -> str:
     least, some = ("at least ", of) if deletion.unknown else ("", "")
     if deletion.most == 0:
         return f"no whole segment is deleted at once{some}"
-    return f"{least}{size_range(deletion.least, deletion.most)} are deleted within minutes{some}"
+    return f"{least}{amounts.size_range(deletion.least, deletion.most)} are deleted within minutes{some}"

@@ -25,32 +25,15 @@ from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
+from console.plan import conflicts as plan_conflicts
+from console.plan import edits
+from console.plan import reconcile as plan_reconcile
 from console.plan.compile import compile_plan
-from console.plan.conflicts import (
-    Conflict,
-    changed_since,
-    conflicts,
-    left_over,
-    rebase,
-    rebased,
-    set_back,
-    surprises,
-)
 from console.plan.current_state import moved
 from console.plan.diff import diff
-from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, SetConfig, Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan, with_outcomes
-from console.plan.reconcile import (
-    ApplyReport,
-    InFlight,
-    Interrupted,
-    StepResult,
-    not_sent,
-    reconcile,
-    record_check,
-)
 from console.plan.requests import Facts, Step
 from console.plan.reversal import way_back
 from console.plan.risks import risks
@@ -91,7 +74,7 @@ INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", 
 SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Correct what failed, and apply again.")
 
 
-async def check_plan(session: Session) -> ApplyReport:
+async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
     """Let the brokers validate a session's plan. Requests that have a validate-only form are sent in it; nothing is
     changed.
 
@@ -105,7 +88,7 @@ async def check_plan(session: Session) -> ApplyReport:
     session.refuse_to_work()
     task = asyncio.ensure_future(_take_steps(session, ApplyRun(), sends=False))
     session.work.begin(task)
-    return ApplyReport((await task).checked, sent=False)
+    return plan_reconcile.ApplyReport((await task).checked, sent=False)
 
 
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
@@ -143,14 +126,14 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
         session.work.stop()
         ended = await asyncio.shield(task)
         assert ended.report is not None
-        raise Interrupted(ended.report) from None
+        raise plan_reconcile.Interrupted(ended.report) from None
 
 
 async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) -> ApplyRun:
     """Take the steps one after another, until one ends the attempt with its report. sends: not only the check."""
     await session.read_cluster()  # what another cluster would say of the plan says nothing
     run = await _check(session.client, session.plan, session.snapshot, run)
-    session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
+    session.replan(plan_reconcile.record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
     if run.report is not None or not sends:
         return run
     valid = _valid(session.plan)
@@ -173,9 +156,9 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
         run = await _record(await session.journal(), intent, run)
     run = await _send_requests(session.client, session.context, session.snapshot, session.work, session.progress, run)
     answered = [(result.step, result.outcomes) for result in run.results]
-    outcomes = record_check(run.plan, answered)
+    outcomes = plan_reconcile.record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
-    session.replan(reconcile(session.plan, answered))
+    session.replan(plan_reconcile.reconcile(session.plan, answered))
     # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
 
@@ -200,7 +183,7 @@ async def _set_back(
     applied: Iterable[Staged],
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
-) -> tuple[Conflict, ...]:
+) -> tuple[plan_conflicts.Conflict, ...]:
     """Look again at applied edits whose value is as before again, and at those that the cluster itself may take back,
     until it has done so or does not any more. Returns those that were taken back."""
     done = tuple(applied)
@@ -215,18 +198,20 @@ async def _set_back(
     while watched and (passed := time.monotonic() - began) < most and not work.stopping:
         progress("seconds of looking whether it lasts", round(passed), round(most))
         await asyncio.sleep(LOOK_EVERY)
-        if back := set_back(watched, await looked(watched)):
+        if back := plan_conflicts.set_back(watched, await looked(watched)):
             return (*late, *back)
     return late
 
 
-def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[Conflict, ...]:
+def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[plan_conflicts.Conflict, ...]:
     """Return the applied edits of configs, quotas and ACLs whose value is the former one; others take effect later."""
-    mine = [each for each in applied if isinstance(each.edit, ConfigEdit | QuotaEdit | AclEdit)]
-    return tuple(each for each in set_back(mine, now) if not moved(each.staged.edit, each.staged.was, each.now))
+    mine = [each for each in applied if isinstance(each.edit, edits.ConfigEdit | edits.QuotaEdit | edits.AclEdit)]
+    return tuple(
+        each for each in plan_conflicts.set_back(mine, now) if not moved(each.staged.edit, each.staged.was, each.now)
+    )
 
 
-def _edits(staged: Iterable[Staged]) -> list[Edit]:
+def _edits(staged: Iterable[Staged]) -> list[edits.Edit]:
     return [each.edit for each in staged]
 
 
@@ -246,7 +231,7 @@ async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) 
         AdminError: the cluster is lost.
     """
     run = replace(run, checked=await checked(client, plan, snapshot))
-    report = ApplyReport(run.checked, sent=False)
+    report = plan_reconcile.ApplyReport(run.checked, sent=False)
     return run if report.ok or run.options.valid_only else run.ended(report)
 
 
@@ -259,7 +244,7 @@ async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, know
     # In a thread: with many edits or topics it takes long, and the screen goes on meanwhile.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
     run = replace(run, plan=Plan(valid), fresh=fresh)
-    return run.ended(ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
+    return run.ended(plan_reconcile.ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
 
 
 def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
@@ -270,17 +255,19 @@ def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
         else with its edits based on what is there now.
     """
     valid = run.plan.staged
-    run = replace(run, conflicts=conflicts(valid, run.fresh))
-    standing = () if run.options.force else left_over(run.conflicts, run.options.accepted)
+    run = replace(run, conflicts=plan_conflicts.conflicts(valid, run.fresh))
+    standing = () if run.options.force else plan_conflicts.left_over(run.conflicts, run.options.accepted)
     if standing:
         failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, _why(c)) for c in standing}
         marked = with_outcomes(plan, {**plan.outcomes, **failed})
-        return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing)), marked
+        return run.ended(plan_reconcile.ApplyReport(run.checked, sent=False, conflicts=standing)), marked
     # The diff, the journal and the way back then have the values that this apply really replaces.
-    return run, rebase(plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)})
+    return run, plan_conflicts.rebase(
+        plan, {staged.edit.slot: staged for staged in plan_conflicts.rebased(valid, run.fresh)}
+    )
 
 
-def _why(conflict: Conflict) -> Failure:
+def _why(conflict: plan_conflicts.Conflict) -> Failure:
     return NOT_READ if conflict.is_unknown else CONFLICT
 
 
@@ -332,19 +319,19 @@ async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyR
     return replace(run, recorded=Recorded(journal, number, run.slots))
 
 
-def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[Slot]) -> Entry:
+def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[edits.Slot]) -> Entry:
     until = at + timedelta(milliseconds=staged.lasts_ms) if staged.lasts_ms is not None else None
     recorded = kind_of(staged.edit).recorded(staged.edit, fresh)
     return Entry(staged, until, staged.edit.slot in overridden, recorded, _is_secret(staged.edit))
 
 
-def _is_secret(edit: Edit) -> bool:
+def _is_secret(edit: edits.Edit) -> bool:
     """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
     sensitive."""
-    return edit.holds_secret or (isinstance(edit, SetConfig) and seems_sensitive(edit.key))
+    return edit.holds_secret or (isinstance(edit, edits.SetConfig) and seems_sensitive(edit.key))
 
 
-def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:
+def _request(step: Step, facts: Facts, slots: Mapping[edits.Slot, int]) -> Request:
     broker = step.request.broker if isinstance(step.request, AlterConfigs) else None
     return Request(api_name(step.request, facts), broker, tuple(slots[staged.edit.slot] for staged in step.staged))
 
@@ -373,8 +360,8 @@ def _sending(index: int, recorded: Recorded) -> Sending:
     return Sending(recorded.number, index, _now())
 
 
-def _answered(index: int, result: StepResult, recorded: Recorded) -> Answered:
-    of_slot = record_check(Plan(result.step.staged), [(result.step, result.outcomes)]).outcomes
+def _answered(index: int, result: plan_reconcile.StepResult, recorded: Recorded) -> Answered:
+    of_slot = plan_reconcile.record_check(Plan(result.step.staged), [(result.step, result.outcomes)]).outcomes
     ended = {recorded.slots[slot]: _ended(outcome) for slot, outcome in of_slot.items()}
     return Answered(recorded.number, index, _now(), ended)
 
@@ -443,14 +430,14 @@ async def _send_next(
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
     # What is overtaken here stops the requests after it as well, unless the operator overwrites.
-    overtaken = changed_since(step.staged, fresh)
+    overtaken = plan_conflicts.changed_since(step.staged, fresh)
     run = replace(run, overtaken=(*run.overtaken, *overtaken))
     if overtaken and not force:
         return run.kept_back(next((CONFLICT for each in overtaken if not each.is_unknown), NOT_READ))
     if work.stopping:
         return run.kept_back(INTERRUPTED)
     # Up to here a stop keeps the request back; from here it waits for the answer.
-    work.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
+    work.in_flight = plan_reconcile.InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
         outcomes = await _send(client, progress, step)
     finally:
@@ -477,7 +464,7 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
     except AdminError as error:
         # The request was not sent: for one that was, an unknown outcome is returned.
         log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
-        return not_sent(step, error.failure, Status.FAILED)
+        return plan_reconcile.not_sent(step, error.failure, Status.FAILED)
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
@@ -491,16 +478,16 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 # -- afterwards --------------------------------------------------------------------------------------------------------
 
 
-def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> ApplyReport:
+def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.ApplyReport:
     """Return the report of what was sent. outcomes: the plan with them. now: the cluster, as described again."""
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
-    return ApplyReport(
+    return plan_reconcile.ApplyReport(
         (*run.results, *refused),
         sent=run.sent > 0,
         conflicts=() if force else run.overtaken,
         overridden=(*run.conflicts, *run.overtaken) if force else run.conflicts,
-        surprises=surprises(_done(outcomes), now),
+        surprises=plan_conflicts.surprises(_done(outcomes), now),
         change=run.change,
         unrecorded=run.unrecorded,
     )

@@ -10,25 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from console.model import changes
 from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
-from console.model.changes import (
-    BrokerTarget,
-    FeatureTarget,
-    GroupOffsetTarget,
-    GroupTarget,
-    LogTarget,
-    MoveTarget,
-    NewToken,
-    PartitionTarget,
-    ProducerTarget,
-    ReplicaTarget,
-    ScramUser,
-    Target,
-    TokenTarget,
-    TopicTarget,
-    VoterTarget,
-)
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
 from console.model.config import ConfigResource, topic_resource
 from console.model.parts import Part
@@ -66,10 +50,10 @@ def touched(edits: Iterable[Edit]) -> Targets:
     all_ = tuple(edits)
     created = {name for edit in all_ if (name := edit.new_topic) is not None}
     unread = {topic_resource(name) for name in created}
-    targets: dict[Target | Home, None] = dict.fromkeys(
+    targets: dict[changes.Target | Home, None] = dict.fromkeys(
         t for edit in all_ for t in kind_of(edit).touches(edit) if t not in unread
     )
-    described = created | {target.name for target in targets if isinstance(target, TopicTarget)}
+    described = created | {target.name for target in targets if isinstance(target, changes.TopicTarget)}
     homes = (name for edit in all_ if (name := edit.on_topic) is not None)
     targets |= dict.fromkeys(Home(name) for name in homes if name not in described)
     by_type: dict[type, list[Any]] = {type_: [] for type_ in READERS}
@@ -123,7 +107,7 @@ TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
 What could not be read is missing in the updated snapshot."""
 
 
-async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarget]) -> Update:
+async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.TopicTarget]) -> Update:
     from console.admin.topics import describe_topics
 
     names = {target.name for target in targets}
@@ -221,7 +205,7 @@ async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Up
     return update
 
 
-async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser]) -> Update:
+async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.ScramUser]) -> Update:
     from console.admin.scram import describe_scram
 
     users = list(dict.fromkeys(target.user for target in targets))
@@ -239,7 +223,9 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
     return update
 
 
-async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken | TokenTarget]) -> Update:
+async def _tokens(
+    client: Client, _known: Snapshot, _targets: Sequence[changes.NewToken | changes.TokenTarget]
+) -> Update:
     from console.admin.tokens import describe_tokens
 
     tokens = await _allowed(client.run(describe_tokens))
@@ -252,14 +238,16 @@ async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken 
     return update
 
 
-async def _leaders(client: Client, known: Snapshot, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
+async def _leaders(
+    client: Client, known: Snapshot, targets: Sequence[changes.PartitionTarget | changes.MoveTarget]
+) -> Update:
     """Describe topics; and of partitions without a leader, what their replicas hold, since who can be elected may have
     changed, and with that what is lost."""
     from console.admin.topics import describe_topics
 
     listing = await client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
     now = refresh.with_topics(known, listing, whole=False, at=datetime.now(UTC))
-    places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
+    places = [(target.topic, target.number) for target in targets if isinstance(target, changes.PartitionTarget)]
     # Only an election among replicas that are out of sync may lose records; for a partition with a leader nothing is at
     # risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
@@ -271,7 +259,7 @@ def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
     return partition_in(snapshot.topics.get(place[0]), place[1])
 
 
-async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget]) -> Update:
+async def _moves(client: Client, known: Snapshot, targets: Sequence[changes.MoveTarget]) -> Update:
     from console.admin.partitions import list_reassignments
 
     with_leaders, moves = await asyncio.gather(
@@ -282,7 +270,7 @@ async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget])
     return lambda snapshot: refresh.with_part(Part.REASSIGNMENTS, with_leaders(snapshot), moves, datetime.now(UTC))
 
 
-async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarget]) -> Update:
+async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.ReplicaTarget]) -> Update:
     """Describe the topics of replicas, and the log directories of their brokers."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
@@ -306,7 +294,7 @@ async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarge
     return update
 
 
-async def _logs(client: Client, _known: Snapshot, targets: Sequence[LogTarget]) -> Update:
+async def _logs(client: Client, _known: Snapshot, targets: Sequence[changes.LogTarget]) -> Update:
     from console.admin.partitions import log_ranges
 
     asked = [(target.topic, target.number) for target in targets]
@@ -314,10 +302,12 @@ async def _logs(client: Client, _known: Snapshot, targets: Sequence[LogTarget]) 
     return lambda snapshot: refresh.with_log_ranges(snapshot, asked, found)
 
 
-async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
+async def _groups(
+    client: Client, known: Snapshot, targets: Sequence[changes.GroupTarget | changes.GroupOffsetTarget]
+) -> Update:
     from console.admin.groups import group_positions, poll_groups
 
-    names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
+    names = list(dict.fromkeys(t.name if isinstance(t, changes.GroupTarget) else t.group for t in targets))
     positions, _ = await client.run(group_positions, names)
     there = {name for name, position in positions.items() if position.group is not None}
     shown = [name for name in names if name in known.lags and name in there]
@@ -333,14 +323,14 @@ async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget
     return update
 
 
-async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[BrokerTarget]) -> Update:
+async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[changes.BrokerTarget]) -> Update:
     from console.admin.cluster import describe_cluster
 
     cluster = await client.run(describe_cluster)
     return lambda snapshot: refresh.with_cluster(snapshot, cluster, datetime.now(UTC))
 
 
-async def _transactions(client: Client, _known: Snapshot, targets: Sequence[ProducerTarget]) -> Update:
+async def _transactions(client: Client, _known: Snapshot, targets: Sequence[changes.ProducerTarget]) -> Update:
     from console.admin.transactions import poll_transactions
 
     asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
@@ -348,14 +338,14 @@ async def _transactions(client: Client, _known: Snapshot, targets: Sequence[Prod
     return lambda snapshot: refresh.with_transactions(snapshot, asked, poll, datetime.now(UTC))
 
 
-async def _features(client: Client, _known: Snapshot, _targets: Sequence[FeatureTarget]) -> Update:
+async def _features(client: Client, _known: Snapshot, _targets: Sequence[changes.FeatureTarget]) -> Update:
     from console.admin.features import describe_features
 
     features = await client.run(describe_features)
     return lambda snapshot: refresh.with_part(Part.FEATURES, snapshot, features, datetime.now(UTC))
 
 
-async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarget]) -> Update:
+async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.VoterTarget]) -> Update:
     from console.admin.cluster import describe_quorum
 
     quorum = await client.run(describe_quorum)
@@ -363,23 +353,23 @@ async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarg
 
 
 READERS: Mapping[type, TargetReader] = {
-    TopicTarget: _topics,
+    changes.TopicTarget: _topics,
     Home: _homes,
     ConfigResource: _configs,
     QuotaEntity: _quotas,
     Acl: _acls,
-    ScramUser: _scram,
-    NewToken: _tokens,
-    TokenTarget: _tokens,
-    PartitionTarget: _leaders,
-    MoveTarget: _moves,
-    ReplicaTarget: _dirs,
-    LogTarget: _logs,
-    GroupTarget: _groups,
-    GroupOffsetTarget: _groups,
-    BrokerTarget: _brokers,
-    ProducerTarget: _transactions,
-    FeatureTarget: _features,
-    VoterTarget: _voters,
+    changes.ScramUser: _scram,
+    changes.NewToken: _tokens,
+    changes.TokenTarget: _tokens,
+    changes.PartitionTarget: _leaders,
+    changes.MoveTarget: _moves,
+    changes.ReplicaTarget: _dirs,
+    changes.LogTarget: _logs,
+    changes.GroupTarget: _groups,
+    changes.GroupOffsetTarget: _groups,
+    changes.BrokerTarget: _brokers,
+    changes.ProducerTarget: _transactions,
+    changes.FeatureTarget: _features,
+    changes.VoterTarget: _voters,
 }
 """Type of target -> what reads it again. What is read of the former updates a snapshot first."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.snapshot import Snapshot
 from console.session.snapshot_reader import SessionEvent, SnapshotChanged
-from console.triage.events import Difference, Event, Kind, Place, Record, differences, events
+from console.triage import events as triage_events
 from console.triage.facts import Author
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOST_PENDING = 100
 """Pairs of snapshots that wait; of more, the last ones are compared as one, so that what came and went is not seen."""
 MOST_TAKEN = 10_000
 """Places whose last author is kept."""
-_CHANGED_BY_EDITS = frozenset({*Kind} - {Kind.CONTROLLER, Kind.ISR})
+_CHANGED_BY_EDITS = frozenset({*triage_events.Kind} - {triage_events.Kind.CONTROLLER, triage_events.Kind.ISR})
 
 
 class _Pair(NamedTuple):
@@ -43,14 +43,14 @@ class EventFeed:
     record: those that are kept. problem: why the journal can't say who made a change, ``""`` where it can.
     """
 
-    def __init__(self, session: Session, tell: Callable[[Sequence[Event]], None]) -> None:
+    def __init__(self, session: Session, tell: Callable[[Sequence[triage_events.Event]], None]) -> None:
         """Call `tell` with new events, in their order."""
         self._session = session
         self._tell = tell
         self._pending: deque[_Pair] = deque()
         self._wake = asyncio.Event()
-        self._taken: dict[Place, int] = {}
-        self.record = Record(datetime.now(UTC))
+        self._taken: dict[triage_events.Place, int] = {}
+        self.record = triage_events.Record(datetime.now(UTC))
         self.problem = "" if session.context.journal else "this context keeps no journal"
 
     async def run(self) -> None:
@@ -78,17 +78,19 @@ class EventFeed:
     async def _take(self, pair: _Pair) -> None:
         # Only comparing topics takes long, since there may be 100,000; the same object needs neither that nor a thread.
         if pair.old.topics is pair.new.topics:
-            differing = list(differences(pair.old, pair.new))
+            differing = list(triage_events.differences(pair.old, pair.new))
         else:
-            differing = await asyncio.to_thread(lambda: list(differences(pair.old, pair.new)))
+            differing = await asyncio.to_thread(lambda: list(triage_events.differences(pair.old, pair.new)))
         if not differing:
             return
         authors = await self._authors(differing, pair)
-        new_events = await asyncio.to_thread(events, differing, pair.old, pair.new, pair.at, authors)
+        new_events = await asyncio.to_thread(triage_events.events, differing, pair.old, pair.new, pair.at, authors)
         self.record = self.record.with_events(new_events)
         self._tell(new_events)
 
-    async def _authors(self, differences_: Sequence[Difference], pair: _Pair) -> Mapping[Place, Author]:
+    async def _authors(
+        self, differences_: Sequence[triage_events.Difference], pair: _Pair
+    ) -> Mapping[triage_events.Place, Author]:
         if not self._session.context.journal or not any(each.place.kind in _CHANGED_BY_EDITS for each in differences_):
             return {}
         from console.session.event_authors import authors

@@ -7,17 +7,7 @@ from console.model.changes import ScramUser, VoterTarget
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edits import (
-    AddAcl,
-    DeleteScram,
-    Edit,
-    LeaveQuorum,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-)
+from console.plan import edits
 from console.present.columns import clock
 from console.present.events import details
 from console.present.text import Line
@@ -50,7 +40,7 @@ def _wish(event: Event, place: Place, known: Snapshot) -> Wish:
     return Wish(_edit_back(event, place, known), value, source=f"at {clock(event.until)}")
 
 
-def _edit_back(event: Event, place: Place, known: Snapshot) -> Edit | NoEdit:
+def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEdit:
     about, was = place.about, event.was
     match place.kind:
         case Kind.CONFIG if isinstance(about, ConfigResource):
@@ -58,15 +48,15 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> Edit | NoEdit:
                 return NoEdit("brokers do not tell the value: set it again with KEY=? or KEY=@FILE")
             if why := only_in_file(about, place.key, known):
                 return NoEdit(why)
-            return UnsetConfig(about, place.key) if was is None else SetConfig(about, place.key, was)
+            return edits.UnsetConfig(about, place.key) if was is None else edits.SetConfig(about, place.key, was)
         case Kind.QUOTA if isinstance(about, QuotaEntity):
-            return UnsetQuota(about, place.key) if was is None else SetQuota(about, place.key, float(was))
+            return edits.UnsetQuota(about, place.key) if was is None else edits.SetQuota(about, place.key, float(was))
         case Kind.ACL if isinstance(about, Acl):
-            return RemoveAcl(about) if was is None else AddAcl(about)
+            return edits.RemoveAcl(about) if was is None else edits.AddAcl(about)
         case Kind.SCRAM if isinstance(about, ScramUser) and was is None:
-            return DeleteScram(about)
+            return edits.DeleteScram(about)
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
-            return LeaveQuorum(about.id, about.directory_id)
+            return edits.LeaveQuorum(about.id, about.directory_id)
         case _:
             return NoEdit(_no_way_back(event))
 

@@ -12,37 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from console.lake import entities
+from console.model import codes
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
-from console.model.codes import (
-    BROKER,
-    DEFAULT_CONFIG,
-    STATIC_BROKER_CONFIG,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ResourceType,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigPlace, ConfigResource, is_override
 from console.model.entity_types import BY_NUMBER
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
 from console.plan.current_state import current_state
-from console.plan.edits import (
-    AddAcl,
-    DeleteScram,
-    Edit,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-)
 from console.plan.staged import UNREAD, Described
 from console.plan.stale_throttles import THROTTLES, owned_by_moves
 from console.present.lake import REDACTED, entity_text, is_hidden
@@ -67,7 +48,7 @@ class NoEdit(NamedTuple):
     why: str
 
 
-def undo(change: Change, known: Snapshot) -> Edit | NoEdit:
+def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
     """Return the edit that restores what was there before a change. known: what brokers describe of their keys."""
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
@@ -86,7 +67,7 @@ def undo(change: Change, known: Snapshot) -> Edit | NoEdit:
             return wanted(change.entity_type, change.entity_key, change.attr, change.old_value, known)
 
 
-def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> Edit | NoEdit:
+def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
     """Return the edit that sets a key of an entity, or that removes its own value for None. known: as for `undo`."""
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
@@ -96,13 +77,13 @@ def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) 
     why = only_in_file(resource, attr, known)
     if why:
         return NoEdit(why)
-    return UnsetConfig(resource, attr) if value is None else SetConfig(resource, attr, value)
+    return plan_edits.UnsetConfig(resource, attr) if value is None else plan_edits.SetConfig(resource, attr, value)
 
 
 def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
     """Return why a broker does not alter a key while it runs; ``""`` if it does, or if no broker that describes the
     key was read: releases differ in that, and the broker's own word counts (`stage_wishes` reads it)."""
-    described = Inheritance(known).described(resource, key) if resource.type == BROKER else None
+    described = Inheritance(known).described(resource, key) if resource.type == codes.BROKER else None
     if described is None or update_mode(resource.type, key, described) is not UpdateMode.RESTART:
         return ""
     return f"{clean(key, 100)} is in the broker's server.properties: change it there, and restart it"
@@ -114,14 +95,14 @@ def config_resource(type_: str, key: str) -> ConfigResource | None:
         return None
     if type_ == "broker" and key == entities.DEFAULT:
         return CLUSTER_DEFAULT
-    return ConfigResource(ResourceType.parse(type_), key)
+    return ConfigResource(codes.ResourceType.parse(type_), key)
 
 
-def _quota(entity: QuotaEntity, key: str, value: str | None) -> Edit | NoEdit:
+def _quota(entity: QuotaEntity, key: str, value: str | None) -> plan_edits.Edit | NoEdit:
     if value is None:
-        return UnsetQuota(entity, key)
+        return plan_edits.UnsetQuota(entity, key)
     try:
-        return SetQuota(entity, key, float(value))
+        return plan_edits.SetQuota(entity, key, float(value))
     except ValueError:
         return NoEdit(f"{clean(value, 100)} is not a quota")
 
@@ -140,11 +121,11 @@ def _undo_whole(change: Change) -> NoEdit:
             return NoEdit(f"{clean(change.attr[1:], 60)} of {name} can't be changed from here")
 
 
-def _undo_acl(change: Change) -> Edit | NoEdit:
+def _undo_acl(change: Change) -> plan_edits.Edit | NoEdit:
     binding = acl_of(change.entity_key, change.attr)
     if binding is None:
         return NoEdit("this is an ACL of a kind that is not known here")
-    return AddAcl(binding) if change.is_deleted else RemoveAcl(binding)
+    return plan_edits.AddAcl(binding) if change.is_deleted else plan_edits.RemoveAcl(binding)
 
 
 def acl_of(key: str, attr: str) -> Acl | None:
@@ -153,28 +134,28 @@ def acl_of(key: str, attr: str) -> Acl | None:
         resource_type, pattern_type, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)
         return Acl(
-            AclResourceType.parse(resource_type),
+            codes.AclResourceType.parse(resource_type),
             name,
-            PatternType.parse(pattern_type),
+            codes.PatternType.parse(pattern_type),
             principal,
             host,
-            AclOperation.parse(operation),
-            Permission.parse(permission),
+            codes.AclOperation.parse(operation),
+            codes.Permission.parse(permission),
         )
     except ValueError:
         return None
 
 
-def _undo_scram(change: Change) -> Edit | NoEdit:
+def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
     if change.is_deleted or change.old_value is not None:
         return NoEdit("the old password is unknown: `scram set` sets a new one")
     try:
-        return DeleteScram(ScramUser(change.entity_key, ScramMechanism.parse(change.attr)))
+        return plan_edits.DeleteScram(ScramUser(change.entity_key, codes.ScramMechanism.parse(change.attr)))
     except ValueError:
         return NoEdit(f"{clean(change.attr, 60)} is a mechanism that is not known here")
 
 
-def align(row: Drifted, known: Snapshot) -> Edit | NoEdit:
+def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
     """Return the edit that gives an outlier the majority's value, or the baseline's. known: as for `undo`."""
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
@@ -185,11 +166,11 @@ def align(row: Drifted, known: Snapshot) -> Edit | NoEdit:
         binding = acl_of(key, row.attr)
         if binding is None:
             return NoEdit("this is an ACL of a kind that is not known here")
-        return RemoveAcl(binding) if row.majority_value is None else AddAcl(binding)
+        return plan_edits.RemoveAcl(binding) if row.majority_value is None else plan_edits.AddAcl(binding)
     return wanted(type_, key, row.attr, row.majority_value, known)
 
 
-def suggested(usage: Usage) -> Edit | NoEdit:
+def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
     """Return the edit that sets the suggested quota of a user and client, on the pair itself: the quota that applies to
     it now may apply to others too."""
     if usage.suggested_value is None:
@@ -201,7 +182,7 @@ def suggested(usage: Usage) -> Edit | NoEdit:
         parts[CLIENT_ID] = usage.pair.scope_client
     if not parts:
         return NoEdit("a client without a user and an id can't have a quota of its own")
-    return SetQuota(QuotaEntity.of(parts), usage.pair.quota_key, usage.suggested_value)
+    return plan_edits.SetQuota(QuotaEntity.of(parts), usage.pair.quota_key, usage.suggested_value)
 
 
 # -- staging them, against what the cluster has now --------------------------------------------------------------------
@@ -228,7 +209,7 @@ class Wish(Struct, frozen=True):
     sentence.
     """
 
-    edit: Edit | NoEdit
+    edit: plan_edits.Edit | NoEdit
     lake: Value = UNKNOWN
     note: str = ""
     effective: bool = False
@@ -287,39 +268,39 @@ def said(wished: Wished) -> tuple[str, str]:
     return "; ".join(words) or "nothing to stage", "failed" if wished.notes else meaning
 
 
-def _is_gone(edit: Edit, known: Snapshot) -> bool:
+def _is_gone(edit: plan_edits.Edit, known: Snapshot) -> bool:
     """Return whether the topic of an edit does not exist any more."""
     return edit.on_topic is not None and edit.on_topic not in known.topics
 
 
-def _only_in_file(edit: Edit, known: Snapshot) -> str:
+def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
     """Return why a value can't be changed or removed, since it is in the broker's own file; ``""`` if it can."""
-    if isinstance(edit, SetConfig):
+    if isinstance(edit, plan_edits.SetConfig):
         return only_in_file(edit.resource, edit.key, known)
-    if not isinstance(edit, UnsetConfig):
+    if not isinstance(edit, plan_edits.UnsetConfig):
         return ""
     if why := only_in_file(edit.resource, edit.key, known):
         return why
     entries = known.configs.get(edit.resource)
     entry = entries.get(edit.key) if entries is not None else None
-    if entry is None or entry.source != STATIC_BROKER_CONFIG:
+    if entry is None or entry.source != codes.STATIC_BROKER_CONFIG:
         return ""
     return f"{clean(edit.key, 100)} of {target(edit.target)} is in its server.properties: change it there"
 
 
-def _inheriting(edit: Edit, known: Snapshot) -> Edit:
+def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
     """Return the removal of the own value if the wanted one would be inherited then, else the edit."""
-    if not isinstance(edit, SetConfig):
+    if not isinstance(edit, plan_edits.SetConfig):
         return edit
     entries = known.configs.get(edit.resource)
     entry = entries.get(edit.key) if entries is not None else None
     if entry is None or not is_override(entry, edit.resource):
         return edit
     inherited = next((each.value for each in entry.synonyms if each.source != entry.source), None)
-    return UnsetConfig(edit.resource, edit.key) if inherited == edit.value else edit
+    return plan_edits.UnsetConfig(edit.resource, edit.key) if inherited == edit.value else edit
 
 
-def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
+def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
     """Return a line where the cluster differs from the lake, else nothing."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
@@ -328,7 +309,7 @@ def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
     return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} {wish.source}"]
 
 
-def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
+def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
     """Return the value that the cluster has for an edit's key: the own one, or the one in a broker's file; None for
     neither. effective: the effective value, None for a default."""
     place = edit.target
@@ -337,14 +318,14 @@ def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
     now = current_state(edit, Described(known))
     if not isinstance(now, ConfigEntry) or not isinstance(place, ConfigResource):
         return UNKNOWN if now is UNREAD else None if now is None else str(now)
-    if now.source == DEFAULT_CONFIG:
+    if now.source == codes.DEFAULT_CONFIG:
         return None
-    if not effective and not is_override(now, place) and now.source != STATIC_BROKER_CONFIG:
+    if not effective and not is_override(now, place) and now.source != codes.STATIC_BROKER_CONFIG:
         return None
     return UNKNOWN if now.hidden else now.value
 
 
-def _same(edit: Edit, lake: Value, now: Value) -> bool:
+def _same(edit: plan_edits.Edit, lake: Value, now: Value) -> bool:
     if lake is None or now is None or not isinstance(edit.target, QuotaEntity):
         return lake == now
     try:
@@ -354,7 +335,7 @@ def _same(edit: Edit, lake: Value, now: Value) -> bool:
         return False
 
 
-def edit_text(edit: Edit | NoEdit) -> str:
+def edit_text(edit: plan_edits.Edit | NoEdit) -> str:
     """Return an edit as a command, or why there is none: harmless text for the screen, not to be run."""
     from console.language.interpret import command_of
 

@@ -16,17 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
-from console.journal.operations import (
-    Asked,
-    Begun,
-    Holder,
-    Lease,
-    Over,
-    begun_json,
-    operation_line,
-    operations,
-)
 from console.journal.segments import JournalError
 from console.language.snapshot_parts import Needs
 from console.model.changes import Status
@@ -88,7 +79,7 @@ class Operations(NamedTuple):
 
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
-    holder: Holder | None = None
+    holder: journal_operations.Holder | None = None
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -107,12 +98,12 @@ async def read_operations(session: Session, ended: int = 0) -> Operations:
 
 def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Operations:
     if ended:
-        by_number = operations(journal.read().records)
+        by_number = journal_operations.operations(journal.read().records)
         over = tuple(each for each in reversed(list(by_number.values())) if each.ended is not None)[:ended]
     else:
-        by_number, over = operations(journal.open().records), ()
+        by_number, over = journal_operations.operations(journal.open().records), ()
     open_ = tuple(each for each in by_number.values() if each.ended is None)
-    return Operations(open_, over, Lease(journal.path, mine).holder(now))
+    return Operations(open_, over, journal_operations.Lease(journal.path, mine).holder(now))
 
 
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
@@ -124,8 +115,10 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
-        begun = Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
-        return await work.written(lambda: work.journal.begin_operation(session.clock.now(), begun_json(begun)))
+        begun = journal_operations.Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
+        return await work.written(
+            lambda: work.journal.begin_operation(session.clock.now(), journal_operations.begun_json(begun))
+        )
 
 
 async def refuse_a_second(session: Session) -> None:
@@ -167,10 +160,10 @@ async def ask_of(
     if found is None:
         remedy = "kac moves shows those that are open. The way back of one that ended: kac moves back NUMBER --run."
         raise Refused(Failure("NO_SUCH_OPERATION", f"no operation {number} is open", remedy))
-    asked = Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
+    asked = journal_operations.Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
     try:
         journal = await session.journal()
-        await asyncio.to_thread(journal.note, operation_line(number, session.clock.now(), asked))
+        await asyncio.to_thread(journal.note, journal_operations.operation_line(number, session.clock.now(), asked))
     except JournalError as error:
         raise Refused(error.failure) from error
     return found
@@ -179,7 +172,7 @@ async def ask_of(
 async def way_back(journal: JournalFile, number: int) -> Restore:
     """Return the goal that takes back what an operation that ended has moved. Raises Refused."""
     try:
-        operation = operations((await asyncio.to_thread(journal.read)).records).get(number)
+        operation = journal_operations.operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
         raise Refused(error.failure) from error
     if operation is None:
@@ -290,7 +283,7 @@ async def _take(work: _Work, run: OperationRun, decision: End | Wait, tell: Call
     """Return the run with what it waits for, or record that the operation ended."""
     if isinstance(decision, Wait):
         return replace(run, waits=decision.waits, copies=decision.copies)
-    await work.note(run.operation.number, Over(decision.state))
+    await work.note(run.operation.number, journal_operations.Over(decision.state))
     tell(f"operation {run.operation.number} ({run.operation.goal}) is {decision.state.value}")
     return run
 
@@ -389,7 +382,7 @@ class _Work:
 
     def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
         self.journal = journal
-        self._lease = Lease(journal.path, mine)
+        self._lease = journal_operations.Lease(journal.path, mine)
         self.clock = clock
 
     async def __aenter__(self) -> _Work:
@@ -427,20 +420,22 @@ class _Work:
         except JournalError as error:
             raise Refused(error.failure) from error
 
-    async def note(self, number: int, what: Step | Progress | Over) -> None:
+    async def note(self, number: int, what: Step | Progress | journal_operations.Over) -> None:
         """Write a line of an operation. Raises Refused."""
         try:
-            await asyncio.to_thread(self.journal.note, operation_line(number, self.clock.now(), what))
+            await asyncio.to_thread(
+                self.journal.note, journal_operations.operation_line(number, self.clock.now(), what)
+            )
         except JournalError as error:
             raise Refused(error.failure) from error
 
     async def read(self, number: int) -> Operation:
         """Return an operation as the journal has it now: an operator may have asked something of it. Raises Refused."""
         try:
-            by_number = operations((await asyncio.to_thread(self.journal.open)).records)
+            by_number = journal_operations.operations((await asyncio.to_thread(self.journal.open)).records)
             if number not in by_number:
                 # The open part of a journal has no operations that ended; the whole is read only for these.
-                by_number = operations((await asyncio.to_thread(self.journal.read)).records)
+                by_number = journal_operations.operations((await asyncio.to_thread(self.journal.read)).records)
         except JournalError as error:
             raise Refused(error.failure) from error
         if number not in by_number:

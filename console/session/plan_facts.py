@@ -16,14 +16,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
-from console.plan.risk_rules import (
-    NOTHING,
-    READ_GROUPS,
-    READ_PARTITIONS,
-    READ_TOPICS,
-    RiskFacts,
-    RiskNeeds,
-)
+from console.plan import risk_rules
 from console.plan.risks import risk_needs
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
@@ -34,7 +27,7 @@ GOOD_FOR = 30.0
 """Seconds after which facts are read again."""
 
 
-async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFacts:
+async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rules.RiskFacts:
     """Read what the warnings about these edits need, unless that was done some seconds ago. What a broker refuses to
     show stays unknown. Raises AdminError if the cluster is lost."""
     edits = tuple(staged)
@@ -44,7 +37,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         return known.facts
     needs = risk_needs(edits)
     sizes: Mapping[str, int] = {}
-    if needs != NOTHING:
+    if needs != risk_rules.NOTHING:
         first = [session.read_cluster()]
         if needs.every_topic or needs.topics:
             first.append(session.read_topics(None if needs.every_topic else sorted(needs.topics)))
@@ -58,28 +51,28 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         sizes = await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
     readers = await _readers(session.client, needs.readers_of)
     ages = await _ages(session.client, session.snapshot, needs.newest_of, session.clock.now())
-    facts = RiskFacts(sizes, session.context.kafka_principal, readers, ages)
+    facts = risk_rules.RiskFacts(sizes, session.context.kafka_principal, readers, ages)
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
 
 
-def facts_so_far(known: RiskReading | None, principal: str) -> RiskFacts:
+def facts_so_far(known: RiskReading | None, principal: str) -> risk_rules.RiskFacts:
     """Return the facts that were read so far, for what is shown while a plan is made."""
-    return known.facts if known is not None else RiskFacts(principal=principal)
+    return known.facts if known is not None else risk_rules.RiskFacts(principal=principal)
 
 
-def _topics(needs: RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
+def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
     """Return the topics whose configs and sizes are needed."""
     topics = list(dict.fromkeys(name for name in needs.topics if name in known.topics))
     if needs.every_topic:
         for each in staged:
             # A cluster-wide default changes only topics without a value of their own, which their configs show.
             topics += may_inherit(each.edit, known)
-        topics = list(dict.fromkeys(topics))[:READ_TOPICS]
+        topics = list(dict.fromkeys(topics))[: risk_rules.READ_TOPICS]
     return topics
 
 
-def _resources(needs: RiskNeeds, topics: Iterable[str], known: Snapshot) -> list[ConfigResource]:
+def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapshot) -> list[ConfigResource]:
     """Return what is described: topics, and brokers."""
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
@@ -95,7 +88,7 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
     wanted: dict[str, list[int]] = {}
     holding: set[int] = set()
-    left = READ_PARTITIONS
+    left = risk_rules.READ_PARTITIONS
     for name in topics:
         partitions = snapshot.topics[name].partitions
         left -= len(partitions)
@@ -123,7 +116,7 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
     known = snapshot.topics
     led: dict[int, list[tuple[str, int]]] = {}
     places = ((name, each) for name in sorted(topics) if name in known for each in known[name].partitions)
-    for name, partition in islice(places, READ_PARTITIONS):
+    for name, partition in islice(places, risk_rules.READ_PARTITIONS):
         if partition.leader >= 0:
             led.setdefault(partition.leader, []).append((name, partition.number))
     newest: dict[str, int] = {}
@@ -137,4 +130,4 @@ async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, Topic
     """Return how far groups have read these topics."""
     from console.admin.groups import topic_readers
 
-    return await client.run(topic_readers, topics, READ_GROUPS) if topics else {}
+    return await client.run(topic_readers, topics, risk_rules.READ_GROUPS) if topics else {}

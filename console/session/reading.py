@@ -15,16 +15,8 @@ from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.stale_throttles import LOG_DIRS_RATE
+from console.session import snapshot_reader
 from console.session.group_reads import held_offsets
-from console.session.snapshot_reader import (
-    read_acls_of,
-    read_group_positions,
-    read_log_ranges,
-    read_offsets_at,
-    read_quotas_of,
-    read_replica_logs,
-    read_transactions,
-)
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -60,20 +52,21 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.read_topics(unknown)
     places, at = _positions(session.snapshot, need)
     reads: list[Awaitable[None]] = [
-        session.keep(read_offsets_at(session.client, sorted(mine), time)) for time, mine in sorted(at.items())
+        session.keep(snapshot_reader.read_offsets_at(session.client, sorted(mine), time))
+        for time, mine in sorted(at.items())
     ]
     if places:
-        reads.append(session.keep(read_log_ranges(session.client, sorted(places))))
+        reads.append(session.keep(snapshot_reader.read_log_ranges(session.client, sorted(places))))
     await asyncio.gather(*reads)
     if groups and (held := await held_offsets(session.client, sorted(groups))):
         with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
         session.learn(with_topic)
         if held.places:
-            await session.keep(read_transactions(session.client, held.places))
+            await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)
-    await session.keep(read_replica_logs(session.client, session.snapshot, lost))
+    await session.keep(snapshot_reader.read_replica_logs(session.client, session.snapshot, lost))
     if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:
         await session.read_topics()
     listed = need.every & {*IN_RESOURCE_LISTS}
@@ -97,9 +90,9 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.TOPICS)
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
-        first.append(session.keep(read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
+        first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and Part.ACLS not in parts:
-        first.append(session.keep(read_acls_of(session.client, sorted(need.acls_of))))
+        first.append(session.keep(snapshot_reader.read_acls_of(session.client, sorted(need.acls_of))))
     # Partitions and leaders come with the topics; logs and replicas can't be asked for without them.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and Part.TOPICS not in parts:
@@ -108,9 +101,9 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.poll_groups(sorted(need.groups), times=TIMES))
     if need.group_positions:
         names = sorted({group for group, _ in need.group_positions})
-        first.append(session.keep(read_group_positions(session.client, names)))
+        first.append(session.keep(snapshot_reader.read_group_positions(session.client, names)))
     if need.transactions:
-        first.append(session.keep(read_transactions(session.client, sorted(need.transactions))))
+        first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:

@@ -11,20 +11,10 @@ from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.verbs.records import Records
+from console.model import records
 from console.model.failure import Failure
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
-from console.model.records import (
-    First,
-    FromOffset,
-    FromTime,
-    Last,
-    OfGroup,
-    Record,
-    RecordsQuery,
-    RecordsRead,
-    Start,
-)
 from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
@@ -51,7 +41,7 @@ class RecordReader:
             self._registry = SchemaRegistry(context.schemas)
             self._decoder = registry_decoder(context.mask, self._registry)
 
-    async def read(self, statement: Records, more: Start | None = None) -> RecordsRead:
+    async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
         """Return the records that a statement asks for, as they were sent: what may be shown of them says `readable`.
 
         A filter sees what may be shown: what is masked is not found either.
@@ -79,7 +69,7 @@ class RecordReader:
             # This topic or group can't be read; the cluster is there.
             raise Refused(error.failure) from error
 
-    async def readable(self, read: RecordsRead) -> RecordsRead:
+    async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
         """Return what was read as it may be shown, by the schemas that are known now."""
         allowance = Allowance()
         try:
@@ -87,7 +77,7 @@ class RecordReader:
         finally:
             allowance.ended = True  # of a look that is given up nothing more is decoded
 
-    async def learn(self, read: RecordsRead) -> bool:
+    async def learn(self, read: records.RecordsRead) -> bool:
         """Ask the registry for the schemas of what was read.
 
         Returns:
@@ -104,9 +94,9 @@ class RecordReader:
         return bool(missing)
 
 
-def _readable(read: RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> RecordsRead:
+def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
     """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them, and MOST_SECONDS."""
-    kept: list[Record] = []
+    kept: list[records.Record] = []
     size, ends = 0, time.monotonic() + MOST_SECONDS
     for record in read.records:
         if allowance.ended:
@@ -139,20 +129,22 @@ def is_masked(context: Context, statement: Records) -> bool:
     return context.records == HIDDEN and not statement.reveal
 
 
-def records_query(statement: Records, now: datetime, more: Start | None = None) -> RecordsQuery:
+def records_query(statement: Records, now: datetime, more: records.Start | None = None) -> records.RecordsQuery:
     """Return the query of a statement. now: from which relative times count."""
-    start: Start
+    start: records.Start
     match statement.start:
         case "first":
-            start = First()
+            start = records.First()
         case "offset":
-            start = FromOffset(int(statement.at))
+            start = records.FromOffset(int(statement.at))
         case "time":
             # Negative timestamps are Kafka's words for the end and the beginning (ListOffsets): none may arise from a
             # date.
-            start = FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
+            start = records.FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
         case "group":
-            start = OfGroup(statement.at)
+            start = records.OfGroup(statement.at)
         case _:
-            start = Last()
-    return RecordsQuery(statement.topic, statement.partition, more or start, statement.count, statement.committed)
+            start = records.Last()
+    return records.RecordsQuery(
+        statement.topic, statement.partition, more or start, statement.count, statement.committed
+    )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from console.flight import tape as flight_tape
 from console.flight.answer import HANDSHAKE, Answer, Asked, Shown
-from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Address, Tape, Track, Used
 from console.model.certificates import Certificate, Listener
 from console.model.cluster import Topic
 from console.model.codes import TOPIC
@@ -40,7 +40,7 @@ LIST_OFFSETS, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
 """Topics in a request for configs that was asked for by itself, as after a deletion."""
-OF_ALL = frozenset({METADATA, API_VERSIONS, DESCRIBE_CLUSTER})
+OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
 """What nearly every read asks besides: that it was answered again is no sign that a part was read again."""
 
 
@@ -70,12 +70,12 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
 class RecordedSlowPolls(SlowPolls):
     """Reads beside the snapshot what was read while the record was made."""
 
-    def __init__(self, session: Session, tape: Tape) -> None:
+    def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         super().__init__(session)
         self._tape = tape
         self._logs_ms = self._newest_ms = self._configs_ms = 0
         self._taken: dict[OffsetsAsked, int] = {}
-        self._pieces: dict[OffsetsAsked, Track] = {}
+        self._pieces: dict[OffsetsAsked, flight_tape.Track] = {}
 
     def has_news(self, part: str) -> bool:
         """Return whether something was answered that a part has not taken yet."""
@@ -161,7 +161,7 @@ class RecordedSlowPolls(SlowPolls):
         if certificates != self.facts.certificates:
             self.facts = replace(self.facts, certificates=certificates)
 
-    def _asked_since(self, since_ms: int) -> Iterator[tuple[OffsetsAsked, Track]]:
+    def _asked_since(self, since_ms: int) -> Iterator[tuple[OffsetsAsked, flight_tape.Track]]:
         for track in self._tape.answered_since(LIST_OFFSETS, since_ms):
             if track.asked.node >= 0 and (asked := offsets_asked(track.asked)) is not None:
                 yield asked, track
@@ -196,7 +196,7 @@ class _Seen(NamedTuple):
     """What the last read of a part used. times: when each answer that it used arrived. arrived: how many answers to its
     questions had arrived. at_ms: of the poll."""
 
-    used: Used
+    used: flight_tape.Used
     times: tuple[int, ...]
     arrived: tuple[int, ...]
     at_ms: int
@@ -208,13 +208,13 @@ _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIO
 class RecordedPoller(Poller):
     """Takes the polls of a record, one part after the other. A part is read where what it asked was answered again."""
 
-    def __init__(self, session: Session, tape: Tape) -> None:
+    def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         slow = RecordedSlowPolls(session, tape)
         super().__init__(session, slow=slow)
         self._recorded = slow
         self._tape = tape
         self._parts_seen: dict[str, _Seen] = {}
-        self._compared: dict[tuple[Address, tuple[str, ...]], tuple[int, list[Topic]]] = {}
+        self._compared: dict[tuple[flight_tape.Address, tuple[str, ...]], tuple[int, list[Topic]]] = {}
         self._at_ms = 0
         self.parts = tuple(each for each in self.parts if each.name != Part.VIEWS)
 
@@ -228,15 +228,15 @@ class RecordedPoller(Poller):
         for part in self.parts:
             if not self._read.issuperset(part.after) or not self._is_due(part.name, part.pace.every):
                 continue
-            used = Used(set(), set())
-            token = USED.set(used)
+            used = flight_tape.Used(set(), set())
+            token = flight_tape.USED.set(used)
             before = self._session.snapshot, self._slow.facts, set(self._read), dict(self.problems)
             try:
                 # Pauses between reads were the live poll's own: here the record decides.
                 await self.read_part(part)
             finally:
-                USED.reset(token)
-            if LATER in used.keys:
+                flight_tape.USED.reset(token)
+            if flight_tape.LATER in used.keys:
                 # It was under way, and what came of it is not known yet.
                 self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
                 _, self._slow.facts, self._read, self.problems = before
@@ -265,18 +265,23 @@ class RecordedPoller(Poller):
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
-        if seen is None or not seen.used.keys or LATER in seen.used.keys or seen.times != self._times(seen.used):
+        if (
+            seen is None
+            or not seen.used.keys
+            or flight_tape.LATER in seen.used.keys
+            or seen.times != self._times(seen.used)
+        ):
             return True
         return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
 
-    def _times(self, used: Used) -> tuple[int, ...]:
+    def _times(self, used: flight_tape.Used) -> tuple[int, ...]:
         own = _own(used)
         return tuple(sorted(track.time(self._tape.at_ms) for track in used.tracks if track.asked.api_key in own))
 
-    def _arrived(self, used: Used) -> tuple[int, ...]:
+    def _arrived(self, used: flight_tape.Used) -> tuple[int, ...]:
         return tuple(self._tape.arrivals(key) for key in sorted(_own(used)))
 
 
-def _own(used: Used) -> set[int]:
+def _own(used: flight_tape.Used) -> set[int]:
     """Return the keys of the APIs by which one sees that a part was read again."""
     return (used.keys - OF_ALL) or used.keys

@@ -19,7 +19,7 @@ from console.model.failure import Failure
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
-from console.session.snapshot_reader import WALL, Client, Clock, PlanChanged, Progress, Refused, SnapshotReader
+from console.session import snapshot_reader
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -46,7 +46,7 @@ class Applied(Struct, frozen=True):
     back: str = ""
 
 
-class NoJournal(Refused):
+class NoJournal(snapshot_reader.Refused):
     """There can be no journal of the cluster."""
 
 
@@ -129,7 +129,7 @@ class Work:
             self._task.cancel()
 
 
-class Session(SnapshotReader):
+class Session(snapshot_reader.SnapshotReader):
     """One operator's work on one cluster.
 
     front_end: the front end through which changes come, for the journal: console, run, shell, … applied: what the last
@@ -139,7 +139,13 @@ class Session(SnapshotReader):
     changes.
     """
 
-    def __init__(self, client: Client, context: Context, front_end: str = "console", clock: Clock = WALL) -> None:
+    def __init__(
+        self,
+        client: snapshot_reader.Client,
+        context: Context,
+        front_end: str = "console",
+        clock: snapshot_reader.Clock = snapshot_reader.WALL,
+    ) -> None:
         super().__init__(client, context, clock)
         self.front_end = front_end
         self._plan: Plan = EMPTY
@@ -208,7 +214,7 @@ class Session(SnapshotReader):
         """Replace the plan, and notify listeners if it is another one."""
         if plan is not self.plan:
             old, self._plan, self._staging = self.plan, plan, None
-            self.notify(PlanChanged(old, plan))
+            self.notify(snapshot_reader.PlanChanged(old, plan))
 
     def refuse_if_read_only(self) -> None:
         """Raise Refused where nothing may be changed.
@@ -219,9 +225,9 @@ class Session(SnapshotReader):
         # The context of a record is read-only as well; the remedy is another one here.
         if self.front_end == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
-            raise Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
+            raise snapshot_reader.Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
         if self.context.read_only:
-            raise Refused(
+            raise snapshot_reader.Refused(
                 Failure(
                     "READ_ONLY",
                     f"context {self.context.name} is read-only",
@@ -297,7 +303,9 @@ class Session(SnapshotReader):
         """
         self.refuse_if_read_only()
         if self.work.is_under_way:
-            raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
+            raise snapshot_reader.Refused(
+                Failure("BUSY", "the plan is being checked or applied", "Wait for it to end.")
+            )
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Notify listeners that long work goes on.
@@ -307,4 +315,4 @@ class Session(SnapshotReader):
             done: units that are done.
             total: all units, 0 if unknown.
         """
-        self.notify(Progress(what, done, total))
+        self.notify(snapshot_reader.Progress(what, done, total))

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError, Unsupported
+from console.model import quota
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import ClusterInfo, LogRange, Topic, TopicListing
@@ -30,7 +31,6 @@ from console.model.name_order import in_order
 from console.model.observers import placements_to_read
 from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
-from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
 
@@ -63,7 +63,10 @@ TIMES_WITHIN = 3.0
 """Seconds for which records' timestamps are waited for, before what is known is shown."""
 
 
-SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
+SINGLE_QUOTAS = tuple(
+    quota.QuotaFilter((quota.QuotaMatch(type_, quota.Match.ANY_NAME),), strict=True)
+    for type_ in (quota.USER, quota.CLIENT_ID, quota.IP)
+)
 """The filters that find users, clients and addresses with quotas of their own."""
 
 
@@ -355,7 +358,7 @@ class SnapshotReader:
         if listed is not None:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
-    async def poll_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
+    async def poll_quotas(self, filters: Sequence[quota.QuotaFilter] = ()) -> None:
         """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
         first those of users, clients and addresses alone."""
         if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
@@ -567,7 +570,7 @@ async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]
         return None, [("", error.failure)]
 
 
-async def read_quotas_of(client: Client, filters: Sequence[QuotaFilter]) -> Learned:
+async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -> Learned:
     """Read the quotas that filters match: in one request, or one for each filter, as the brokers support it. Quotas of
     a filter that failed stay as they are known."""
     from console.admin import quotas

@@ -15,18 +15,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.model import changes
 from console.model.acl import acl_differences
-from console.model.changes import (
-    BrokerTarget,
-    GroupTarget,
-    MoveTarget,
-    PartitionTarget,
-    ScramUser,
-    Target,
-    TokenTarget,
-    TopicTarget,
-    VoterTarget,
-)
 from console.model.cluster import Group, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
@@ -71,7 +61,7 @@ class Place(NamedTuple):
     """
 
     kind: Kind
-    about: Target
+    about: changes.Target
     key: str = ""
 
 
@@ -112,7 +102,7 @@ def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     before, after = ({b.id: FENCED if b.fenced else UP for b in s.cluster.brokers} for s in (old, new))
     for number in sorted(before.keys() | after.keys()):
         if before.get(number) != after.get(number):
-            place = Place(Kind.BROKER, BrokerTarget(number))
+            place = Place(Kind.BROKER, changes.BrokerTarget(number))
             yield Difference(place, before.get(number), after.get(number))
 
 
@@ -141,7 +131,7 @@ def _voter_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.quorum is None or new.quorum is None:
         return
     sides = (old.quorum, new.quorum)
-    before, after = ({VoterTarget(each.id, each.directory_id) for each in quorum.voters} for quorum in sides)
+    before, after = ({changes.VoterTarget(each.id, each.directory_id) for each in quorum.voters} for quorum in sides)
     static = {each.id for each in before | after if not each.directory_id}
     there = {each.id for each in before} & {each.id for each in after}
     for voter in sorted(before ^ after, key=lambda each: (each.id, each.directory_id)):
@@ -161,14 +151,14 @@ def _topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
-    place = Place(Kind.TOPIC, TopicTarget(name), PARTITIONS)
+    place = Place(Kind.TOPIC, changes.TopicTarget(name), PARTITIONS)
     if before is None or after is None:
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
         yield Difference(place, *sides)
         return
     # Deleted and created again between two polls: only the id (KIP-516, from 2.8) shows it.
     if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
-        yield Difference(Place(Kind.TOPIC, TopicTarget(name), ID), before.topic_id, after.topic_id)
+        yield Difference(Place(Kind.TOPIC, changes.TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):
         yield Difference(place, str(len(before.partitions)), str(len(after.partitions)))
     if before.partitions is not after.partitions:
@@ -181,15 +171,15 @@ def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> 
 
 def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterator[Difference]:
     if was.leader != now.leader:
-        place = Place(Kind.LEADER, PartitionTarget(topic, now.number))
+        place = Place(Kind.LEADER, changes.PartitionTarget(topic, now.number))
         yield Difference(place, _node(was.leader), _node(now.leader))
     if was.isr != now.isr:
         # One that is no replica any more leaves the ISR with that.
         for broker in sorted((set(was.isr) ^ set(now.isr)).intersection(was.replicas, now.replicas)):
-            place = Place(Kind.ISR, PartitionTarget(topic, now.number), str(broker))
+            place = Place(Kind.ISR, changes.PartitionTarget(topic, now.number), str(broker))
             yield Difference(place, *(IN_SYNC, None) if broker in was.isr else (None, IN_SYNC))
     if was.replicas != now.replicas:
-        place = Place(Kind.REPLICAS, MoveTarget(topic, now.number))
+        place = Place(Kind.REPLICAS, changes.MoveTarget(topic, now.number))
         yield Difference(place, commas(was.replicas), commas(now.replicas))
 
 
@@ -227,7 +217,7 @@ def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     # Of a user that a broker could not describe nothing is known to have begun or ended.
     unread = {f.entity for s in (old, new) for f in s.failures if f.part == Part.SCRAM and f.entity not in s.scram}
     had, has = (
-        {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
+        {changes.ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
         for s in (old, new)
     )
     for user, before, after in differing(had, has):
@@ -239,7 +229,7 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for id_, *both in differing(old.tokens, new.tokens):
         before, after = (None if token is None else str(token.expires) for token in both)
         if before != after:
-            yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
+            yield Difference(Place(Kind.TOKEN, changes.TokenTarget(id_)), before, after)
 
 
 def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -250,12 +240,12 @@ def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 def _group_differences(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
-        yield Difference(Place(Kind.GROUP, GroupTarget(name), STATE), before, after)
+        yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), STATE), before, after)
     # Members are known of described groups alone: a listing has states only.
     if one is not None and other is not None and one.members is not None and other.members is not None:
         had, has = len(one.members), len(other.members)
         if had != has:
-            yield Difference(Place(Kind.GROUP, GroupTarget(name), MEMBERS), str(had), str(has))
+            yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), MEMBERS), str(had), str(has))
 
 
 _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
@@ -360,7 +350,7 @@ def _fewer(each: Difference) -> bool:
 
 def _unit(place: Place) -> object:
     about = place.about
-    return about.topic if isinstance(about, PartitionTarget | MoveTarget) else about
+    return about.topic if isinstance(about, changes.PartitionTarget | changes.MoveTarget) else about
 
 
 def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetime, author: Author | None) -> Event:
@@ -407,7 +397,7 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
     """Return when the value before was last read, None if unknown, and when the one after was first read, UTC."""
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
-    if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, GroupTarget):
+    if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, changes.GroupTarget):
         trend = old.lag_trends.get(place.about.name)  # a listing says nothing of members
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
     since = old.read_at.get(_PARTS[place.kind])

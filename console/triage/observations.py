@@ -9,23 +9,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.disk_trend import DirSample, sampled
+from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
-from console.triage.symptoms import (
-    BROKER_GONE,
-    BROKER_SILENT,
-    CLUSTER,
-    EPOCH_JUMPS,
-    LAG_GROWS,
-    RECORDS_LOST,
-    UNCLEAN_LEADER,
-    Key,
-    Poll,
-    Subject,
-    Symptom,
-    shown,
-)
 
 KEPT = timedelta(minutes=30)
 """How far back the observations reach."""
@@ -51,9 +38,9 @@ class Observations(Struct, frozen=True):
     listed last: before Kafka 4 brokers that are down are not listed."""
 
     began: datetime
-    last: Poll
-    seen: Mapping[Key, Symptom]
-    intervals: Mapping[Key, tuple[Interval, ...]]
+    last: symptoms.Poll
+    seen: Mapping[symptoms.Key, symptoms.Symptom]
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]]
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     epochs: tuple[tuple[int, datetime], ...] = ()
     past: Past = NOTHING
@@ -65,7 +52,7 @@ class Observations(Struct, frozen=True):
         """How long was watched."""
         return self.last.at - self.began
 
-    def since(self, symptom: Symptom) -> datetime | None:
+    def since(self, symptom: symptoms.Symptom) -> datetime | None:
         """Return when the last interval of a symptom began.
 
         Returns:
@@ -74,29 +61,29 @@ class Observations(Struct, frozen=True):
         intervals = self.intervals.get((symptom.name, symptom.subject))
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
-    def of(self, name: str) -> Sequence[Symptom]:
+    def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll that have this name."""
         return _by_name(self.seen).get(name, ())
 
-    def times(self, key: Key) -> int:
+    def times(self, key: symptoms.Key) -> int:
         """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_INTERVALS`)."""
         return len(self.intervals.get(key, ()))
 
 
 @remembered
-def _by_name(seen: Mapping[Key, Symptom]) -> Mapping[str, Sequence[Symptom]]:
-    found: dict[str, list[Symptom]] = {}
+def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequence[symptoms.Symptom]]:
+    found: dict[str, list[symptoms.Symptom]] = {}
     for each in seen.values():
         found.setdefault(each.name, []).append(each)
     return found
 
 
-def begin(poll: Poll) -> Observations:
+def begin(poll: symptoms.Poll) -> Observations:
     """Return the observations after the first poll."""
     return _advanced(Observations(poll.at, poll, {}, {}), poll)
 
 
-def after(observations: Observations, poll: Poll) -> Observations:
+def after(observations: Observations, poll: symptoms.Poll) -> Observations:
     """Return the observations after another poll.
 
     Args:
@@ -111,7 +98,7 @@ def after(observations: Observations, poll: Poll) -> Observations:
     return _advanced(observations, poll) if poll.at > observations.last.at else begin(poll)
 
 
-def _advanced(observations: Observations, poll: Poll) -> Observations:
+def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     known = replace(
         observations,
         last=poll,
@@ -121,28 +108,28 @@ def _advanced(observations: Observations, poll: Poll) -> Observations:
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
-    now = shown(poll)
+    now = symptoms.shown(poll)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
     intervals = _intervals(observations, now, poll.at)
     # Dropped only after the intervals of brokers are known: whether one went or came a moment ago follows from them.
     if not _is_settled(intervals, observations.began, poll.at):
-        now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
+        now = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
         intervals = _intervals(observations, now, poll.at)
     # The very same symptoms are the same object: what follows from them is not worked out again.
     return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
 
 
-def _is_settled(intervals: Mapping[Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
+def _is_settled(intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
     """Return whether no broker went or came lately."""
-    last = [mine[-1] for (name, _), mine in intervals.items() if name in (BROKER_GONE, BROKER_SILENT)]
+    last = [mine[-1] for (name, _), mine in intervals.items() if name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)]
     moments = [interval.ended or interval.began for interval in last]
     # A broker that was away at the first poll left before: nothing has to settle for it.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
 def _intervals(
-    observations: Observations, now: Mapping[Key, Symptom], at: datetime
-) -> Mapping[Key, tuple[Interval, ...]]:
+    observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], at: datetime
+) -> Mapping[symptoms.Key, tuple[Interval, ...]]:
     """Return the intervals after a poll: a symptom that is seen has an open one, one that is gone a closed one. Most
     stay as they are.
     """
@@ -167,7 +154,7 @@ def _intervals(
     return intervals
 
 
-def without_restarts(observations: Observations, announced: Collection[Subject]) -> Observations:
+def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
     """Return them without the elections of the quorum that announced restarts cause: a controller that stops, or comes
     back, may hand over its leadership.
 
@@ -182,10 +169,10 @@ def without_restarts(observations: Observations, announced: Collection[Subject])
     intervals = [
         interval
         for (name, subject), mine in observations.intervals.items()
-        if name in (BROKER_GONE, BROKER_SILENT) and subject in announced
+        if name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT) and subject in announced
         for interval in mine
     ]
-    if not intervals or (EPOCH_JUMPS, CLUSTER) not in observations.seen:
+    if not intervals or (symptoms.EPOCH_JUMPS, symptoms.CLUSTER) not in observations.seen:
         return observations
     jumps = [
         at
@@ -196,26 +183,27 @@ def without_restarts(observations: Observations, announced: Collection[Subject])
     if len(jumps) >= FEWEST_JUMPS:
         return observations
     return replace(
-        observations, seen={key: each for key, each in observations.seen.items() if key != (EPOCH_JUMPS, CLUSTER)}
+        observations,
+        seen={key: each for key, each in observations.seen.items() if key != (symptoms.EPOCH_JUMPS, symptoms.CLUSTER)},
     )
 
 
 # -- what takes several polls ------------------------------------------------------------------------------------------
 
 
-def _over_time(observations: Observations) -> Iterator[Symptom]:
+def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     if len(observations.epochs) > FEWEST_JUMPS:
-        yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(observations.epochs) - 1)
+        yield symptoms.Symptom(symptoms.EPOCH_JUMPS, symptoms.CLUSTER, count=len(observations.epochs) - 1)
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in observations.past.losses):
-        yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))
+        yield symptoms.Symptom(symptoms.RECORDS_LOST, symptoms.Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
     # An election that may have been clean counts only where the end of the log fell: what was cut off proves it.
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
-        yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
+        yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
 
 
-def _epochs(observations: Observations, poll: Poll) -> tuple[tuple[int, datetime], ...]:
+def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[tuple[int, datetime], ...]:
     quorum = poll.snapshot.quorum
     # The last epoch stays however old it is: the next one is an election only in comparison with it.
     kept = tuple((epoch, at) for epoch, at in observations.epochs if at > poll.at - KEPT) or observations.epochs[-1:]
@@ -225,7 +213,7 @@ def _epochs(observations: Observations, poll: Poll) -> tuple[tuple[int, datetime
 
 
 def _with_dirs(
-    before: Mapping[tuple[int, str], tuple[DirSample, ...]], poll: Poll
+    before: Mapping[tuple[int, str], tuple[DirSample, ...]], poll: symptoms.Poll
 ) -> dict[tuple[int, str], tuple[DirSample, ...]]:
     return {
         (broker, each.path): sampled(

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.model import quorum as model_quorum
+from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
@@ -16,17 +18,7 @@ from console.model.numbers import time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
-from console.model.quorum import (
-    FOLLOWS_MS,
-    fetches,
-    formatted_again,
-    has_no_broker,
-    leaders_clock,
-    majority,
-    observing_brokers,
-)
 from console.model.snapshot import Snapshot
-from console.model.transactions import DECIDED, OpenTransaction, Standing, Verdict, decided, verdict
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
@@ -171,7 +163,7 @@ def cluster_time(poll: Poll) -> datetime:
     """Return the time by the active controller's clock, or by this host's where that is unknown: this host's may be
     wrong.
     """
-    at = leaders_clock(poll.snapshot.quorum)
+    at = model_quorum.leaders_clock(poll.snapshot.quorum)
     return (None if at is None else time_of(at)) or poll.at
 
 
@@ -306,7 +298,7 @@ def _is_leaderless(poll: Poll) -> bool:
     on the others name the last leader until they have elected another one (KIP-996)."""
     there = {each.id for each in poll.snapshot.cluster.controllers}
     left = len(there - poll.silent)
-    return bool(there) and (poll.snapshot.cluster.controller_id < 0 or left < majority(len(there)))
+    return bool(there) and (poll.snapshot.cluster.controller_id < 0 or left < model_quorum.majority(len(there)))
 
 
 def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
@@ -317,7 +309,7 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
             yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     for voter in quorum.voters:
-        if formatted_again(quorum, voter) is not None:
+        if model_quorum.formatted_again(quorum, voter) is not None:
             yield Symptom(VOTER_FORMATTED, Subject(broker=voter.id), (voter.id,))
     if (
         quorum.leader_id < 0
@@ -328,16 +320,16 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     # The leader's clock: the times of voters are its own, and clocks of hosts differ.
-    now = leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
+    now = model_quorum.leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
-        if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - FOLLOWS_MS:
+        if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - model_quorum.FOLLOWS_MS:
             yield Symptom(VOTER_BEHIND, Subject(broker=voter.id), (voter.id,))
     if poll.snapshot.cluster.controllers:
-        for broker in observing_brokers(poll.snapshot):
-            if not fetches(quorum, broker):
+        for broker in model_quorum.observing_brokers(poll.snapshot):
+            if not model_quorum.fetches(quorum, broker):
                 yield Symptom(OBSERVER_STOPPED, Subject(broker=broker.id), (broker.id,))
-        if has_no_broker(poll.snapshot, poll.silent):
+        if model_quorum.has_no_broker(poll.snapshot, poll.silent):
             yield Symptom(NO_BROKER, CLUSTER)
 
 
@@ -459,7 +451,7 @@ def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], Log
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
+def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transactions.Verdict]]:
     """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that can be
     seen. One that no coordinator knows, and that is not too old yet, counts if two polls saw it: its coordinator knows
     a transaction before its first record is written, and until its markers are. One whose end is decided counts if it
@@ -467,17 +459,23 @@ def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
     """
     seen = facts.transactions
     for each in seen.open:
-        judged = verdict(each, seen)
+        judged = transactions.verdict(each, seen)
         before = facts.open_before.get((each.place, each.producer.id, each.producer.start_offset))
         again = before is not None
         known = seen.by_producer.get(each.producer.id)
-        if known is not None and judged.standing is Standing.HEALTHY and known.state in DECIDED and before in DECIDED:
-            judged = decided(known, seen, late=True)
-        lost = judged.standing is Standing.YOUNG and each.confirmed and not seen.gaps and again
+        if (
+            known is not None
+            and judged.standing is transactions.Standing.HEALTHY
+            and known.state in transactions.DECIDED
+            and before in transactions.DECIDED
+        ):
+            judged = transactions.decided(known, seen, late=True)
+        lost = judged.standing is transactions.Standing.YOUNG and each.confirmed and not seen.gaps and again
         if (
             lost
-            or judged.standing in (Standing.HANGS, Standing.UNDELIVERED, Standing.SLOW)
-            or (judged.standing is Standing.POSSIBLE and again)
+            or judged.standing
+            in (transactions.Standing.HANGS, transactions.Standing.UNDELIVERED, transactions.Standing.SLOW)
+            or (judged.standing is transactions.Standing.POSSIBLE and again)
         ):
             yield each, judged
 

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
-from console.answers.plan_results import (
-    NOT_READ_AGAIN,
-    conflict_side,
-    deletion_lines,
-    loss_lines,
-    risk_lines,
-    way_back_of,
-)
+from console.answers import plan_results
 from console.model.changes import Status
 from console.plan.compile import compile_plan
 from console.plan.reconcile import ApplyOptions, ApplyReport
@@ -28,16 +21,7 @@ from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
-from console.session.apply_flow import (
-    NOTHING_SENT,
-    Asks,
-    Flags,
-    NotApplied,
-    Question,
-    apply_flow,
-    names_to_type,
-    unfinished_text,
-)
+from console.session import apply_flow as session_apply_flow
 from console.tui.reading import StatusMessage, start
 
 if TYPE_CHECKING:
@@ -121,8 +105,8 @@ class Applying:
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever another client changed meanwhile" if force else ""
         requests = request_lines(compile_plan(plan, Facts(configs=self._session.snapshot.configs)))
-        names = [(typed.what, typed.text) for typed in names_to_type(context, _ASKS)]
-        lines = [*requests, *_danger(loss_lines(plan.staged))]
+        names = [(typed.what, typed.text) for typed in session_apply_flow.names_to_type(context, _ASKS)]
+        lines = [*requests, *_danger(plan_results.loss_lines(plan.staged))]
         screen = self._question = Confirm(title, lines, what, names, whole=False)
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
@@ -139,7 +123,9 @@ class Applying:
         start(app, partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
 
         async def flow() -> None:
-            await apply_flow(self._session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
+            await session_apply_flow.apply_flow(
+                self._session, self, ApplyOptions(valid_only, force), _ASKS, session_apply_flow.Flags()
+            )
 
         self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
 
@@ -150,7 +136,7 @@ class Applying:
         """True: the operator who pressed the key can be asked."""
         return True
 
-    async def confirm(self, question: Question) -> str:
+    async def confirm(self, question: session_apply_flow.Question) -> str:
         """Return ``""`` if the operator agrees, else what is said.
 
         Risks that were read meanwhile are added to the question that is shown; those that came up later have one of
@@ -158,7 +144,7 @@ class Applying:
         """
         from console.tui.screens import Confirm
 
-        warned = _danger(risk_lines(question.risks))
+        warned = _danger(plan_results.risk_lines(question.risks))
         answer, self._answer = self._answer, None
         if answer is None or self._question is None:
             self.busy = False
@@ -167,20 +153,20 @@ class Applying:
             title = f"{plural(len(question.risks), 'warning')} came up since."
             again = Confirm(title, warned, "goes on", names)
             self.busy = await self._app.push_screen_wait(again)
-            return "" if self.busy else NOTHING_SENT
+            return "" if self.busy else session_apply_flow.NOTHING_SENT
         if not answer.done():
             asked = [(typed.what, typed.text) for typed in question.typed if typed.warns]
             self._question.complete(warned, asked)
         yes = await answer
         self._question = None
         self._cluster.reading.held = yes
-        return "" if yes else NOTHING_SENT
+        return "" if yes else session_apply_flow.NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
         """Read what a shorter retention deletes, and add it to the question while that is shown."""
         from console.session.retention_reading import read_deletions
 
-        found = _danger(deletion_lines(await read_deletions(self._session)))
+        found = _danger(plan_results.deletion_lines(await read_deletions(self._session)))
         if found and question.is_attached:
             question.tell(found)
 
@@ -191,7 +177,7 @@ class Applying:
         places = f"{plural(len(conflicts), 'place')} of the plan"
         title = f"Another client changed {places} since it was read."
         if all(each.is_unknown for each in conflicts):
-            title = f"{places} {NOT_READ_AGAIN}."
+            title = f"{places} {plan_results.NOT_READ_AGAIN}."
         lines = [line for conflict in conflicts[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
         if len(conflicts) > MOST_CONFLICTS:
             lines.append([(f"and {len(conflicts) - MOST_CONFLICTS:,} more", "muted")])
@@ -210,7 +196,7 @@ class Applying:
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
         """Put risks on the message line; the plan's rows show them, too."""
-        self.tell("; ".join(risk_lines(risks)))
+        self.tell("; ".join(plan_results.risk_lines(risks)))
 
     def report(self, report: ApplyReport) -> None:
         """Put the outcome on the message line, and read the journal again if something was sent."""
@@ -303,7 +289,7 @@ class Applying:
 
         app = self._app
         # `Text`, because Textual prints a plain string as markup, which names and failures may look like.
-        words = unfinished_text(self._session.work.in_flight, self._session.work.committed)
+        words = session_apply_flow.unfinished_text(self._session.work.in_flight, self._session.work.committed)
         if self._session.work.in_flight is not None:
             self._session.work.give_up()
             app.exit(return_code=1, message=Text(f"kac: {words}"))
@@ -311,7 +297,7 @@ class Applying:
             self._stop()
             app.exit(return_code=code or 1, message=Text(f"kac: {words}"))
         else:
-            words = report_text(self.last, "applied")[0] if self.last is not None else NOTHING_SENT
+            words = report_text(self.last, "applied")[0] if self.last is not None else session_apply_flow.NOTHING_SENT
             app.exit(chosen, return_code=code, message=Text(f"kac: {words}"))
 
     def _stop(self) -> None:
@@ -355,7 +341,7 @@ class Applying:
 
         try:
             await work()
-        except NotApplied as refused:
+        except session_apply_flow.NotApplied as refused:
             self._dismiss()
             self._message.say(refused.hint or refused.message, "muted")
         except (AdminError, Refused) as error:
@@ -373,7 +359,7 @@ class Applying:
             screen.dismiss(False)
 
 
-_ASKS = Asks(signals=False, deletions=False)
+_ASKS = session_apply_flow.Asks(signals=False, deletions=False)
 """Deletions are read while the question is shown, not before it."""
 
 
@@ -393,7 +379,7 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
     sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
         meaning = "changed" if word == "theirs" else ""
-        sides.append([(f"  {word:<6} ", "muted"), (conflict_side(edit.target, edit.key, side), meaning)])
+        sides.append([(f"  {word:<6} ", "muted"), (plan_results.conflict_side(edit.target, edit.key, side), meaning)])
     why: list[Line] = [[(f"  {clean(conflict.why, 300)}", "danger")]] if conflict.why else []
     return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], *why, *sides]
 
@@ -403,14 +389,14 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     if report.conflicts:
         places = plural(len(report.conflicts), "place")
         if all(each.is_unknown for each in report.conflicts):
-            return f"not {done}: {places} of the plan {NOT_READ_AGAIN}", "failed"
+            return f"not {done}: {places} of the plan {plan_results.NOT_READ_AGAIN}", "failed"
         return f"not {done}: another client changed {places} of the plan meanwhile", "failed"
     outcomes = [outcome for result in report.results for outcome in result.outcomes]
     failed = [outcome for outcome in outcomes if not outcome.ok]
     good = len(outcomes) - len(failed)
     requests = plural(len(report.results), "request")
     tail = f"; change {report.change}" if report.change is not None else ""
-    if back := way_back_of(report):
+    if back := plan_results.way_back_of(report):
         tail += f": {back}"
     if report.unrecorded is not None:
         tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"

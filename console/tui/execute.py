@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from console.answers.queries import answer
 from console.answers.results import Result, render
+from console.language import statements as language_statements
 from console.language.errors import CommandError, LanguageError
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.offset_files import with_file
 from console.language.operation_words import BeginOperation
 from console.language.secret_values import resolve_secrets
-from console.language.statements import EditStatement, Entity, QueryStatement, SecretSlot, Statement, Subject
 from console.language.verbs.apply import Apply
 from console.language.verbs.at import AtTime
 from console.language.verbs.check import Check
@@ -92,7 +92,7 @@ class Executor:
         self._message, self._go_to_time, self._ask = editing.message, go_to_time, ask_secret
         self._left_out: list[str] = []
 
-    async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
+    async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
         """Carry out statements in their order. The edits of neighbours are staged as one step of undo.
 
         Returns:
@@ -121,7 +121,7 @@ class Executor:
             self._editing.stage(edits, left_out=self._left_out)
             self._left_out = []
 
-    def _selected(self) -> list[Subject | None]:
+    def _selected(self) -> list[language_statements.Subject | None]:
         """Return the entities of a command without one: all that are marked and shown, or the one under the cursor.
 
         Raises:
@@ -133,14 +133,14 @@ class Executor:
             raise CommandError(f"what is marked is not shown: {names}", "Esc takes a filter away; or name the entity")
         return [*targets] or [None]
 
-    async def _one(self, statement: Statement, before: Sequence[Edit]) -> list[Edit] | None:
+    async def _one(self, statement: language_statements.Statement, before: Sequence[Edit]) -> list[Edit] | None:
         """Carry out one statement.
 
         Returns:
             The edits of the statement, to be staged with their neighbours as one step of undo; None if those of
             `before` were staged, because the statement is about the plan or another view.
         """
-        if isinstance(statement, EditStatement):
+        if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:
                 self._stage(before)
                 self._editing.stage(await self._edits(statement), statement.holds_ms, self._left_out)
@@ -150,11 +150,11 @@ class Executor:
         await self._carry_out(statement)
         return None
 
-    async def _carry_out(self, statement: Statement) -> None:
+    async def _carry_out(self, statement: language_statements.Statement) -> None:
         """Carry out a statement that stages no edits of its own: about the plan, what is shown, or kac itself."""
         session = self._session
         match statement:
-            case QueryStatement():
+            case language_statements.QueryStatement():
                 selected = self._selected()[0]
                 await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
@@ -203,7 +203,7 @@ class Executor:
             case Quit():
                 self._applying.do_quit()
 
-    async def _edits(self, statement: EditStatement) -> list[Edit]:
+    async def _edits(self, statement: language_statements.EditStatement) -> list[Edit]:
         session = self._session
         session.refuse_if_read_only()
         statement = await asyncio.to_thread(with_file, statement)
@@ -219,7 +219,7 @@ class Executor:
             edits += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
         return edits
 
-    async def _ask_hidden(self, slot: SecretSlot) -> Secret:
+    async def _ask_hidden(self, slot: language_statements.SecretSlot) -> Secret:
         answer_ = await self._ask(slot.prompt)
         if answer_ is None:
             raise Cancelled
@@ -269,7 +269,7 @@ class Executor:
         refuse_if_never(self._session.context)
         await self._navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
 
-    async def _show_history(self, entity: Entity | None, text: str) -> None:
+    async def _show_history(self, entity: language_statements.Entity | None, text: str) -> None:
         try:
             await self._navigator.show_history(entity.subject if entity is not None else None, text)
         except ValueError as error:
@@ -280,7 +280,7 @@ class Executor:
 
         self._app.push_screen(TextScreen(title, make))
 
-    def _show(self, result: Result, statement: Statement) -> None:
+    def _show(self, result: Result, statement: language_statements.Statement) -> None:
         from console.language.unparse import unparse
 
         lines: list[Line] = [[(line, "")] for line in render(result).splitlines()]

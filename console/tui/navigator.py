@@ -7,24 +7,13 @@ from functools import partial
 
 from textual.containers import Container
 
+from console.model import changes
 from console.model.acl import Acl
-from console.model.changes import (
-    BrokerTarget,
-    FeatureTarget,
-    GroupOffsetTarget,
-    GroupTarget,
-    LogTarget,
-    NewToken,
-    Target,
-    TokenTarget,
-    VoterTarget,
-)
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
-from console.tui import keymap
+from console.tui import keymap, places
 from console.tui.panes.view import View
-from console.tui.places import NODES, SECTIONS, TOKENS, BackStack, Place, pane_named
 from console.tui.reading import start
 
 
@@ -36,10 +25,10 @@ class Navigator:
 
     def __init__(
         self,
-        first: Place,
+        first: places.Place,
         make_view: Callable[[str], View],
         body: Container,
-        leaving: Callable[[Place, Place], None],
+        leaving: Callable[[places.Place, places.Place], None],
         arrived: Callable[[], None],
     ) -> None:
         """Create it; `show` shows the first place.
@@ -52,12 +41,12 @@ class Navigator:
         """
         self._make_view, self._body = make_view, body
         self._leaving, self._arrived = leaving, arrived
-        self.stack = BackStack(first)
+        self.stack = places.BackStack(first)
         self._section = keymap.CONFIGS
         self._views: dict[str, View] = {}
 
     @property
-    def place(self) -> Place:
+    def place(self) -> places.Place:
         """The place that is shown."""
         return self.stack.place
 
@@ -82,7 +71,7 @@ class Navigator:
         for view in self._views.values():
             view.lines.set_marks(())
 
-    async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
+    async def goto(self, place: places.Place, *, aside: bool = False, row: Hashable | None = None) -> None:
         """Show a place, and remember the current one to go back to.
 
         The view is mounted when it is first shown. Everything is painted at once, at the end.
@@ -106,35 +95,35 @@ class Navigator:
             if row is not None:
                 new.lines.move_cursor(row)
 
-    def _start(self, place: Place) -> None:
+    def _start(self, place: places.Place) -> None:
         start(self._body.app, partial(self.goto, place), group="goto", name="goto")
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or of a topic the section that was shown last."""
         section = self._section if resource.type == TOPIC and self.stack.place.view == keymap.TOPICS else keymap.CONFIGS
-        self._start(Place(section, self.stack.place.pane, resource))
+        self._start(places.Place(section, self.stack.place.pane, resource))
 
-    def open_target(self, target: Target | None) -> None:
+    def open_target(self, target: changes.Target | None) -> None:
         """Show the entity that an edit changes: in its own pane, or inside this one if it has configs."""
         match target:
             case ConfigResource():
                 self.open_resource(target)
             case QuotaEntity():
-                self._start(pane_named(keymap.QUOTAS))
+                self._start(places.pane_named(keymap.QUOTAS))
             case Acl():
-                self._start(pane_named(keymap.ACLS))
-            case GroupTarget(name=group) | GroupOffsetTarget(group=group):
-                self._start(pane_named(keymap.GROUPS)._replace(view=keymap.GROUP, about=group))
-            case LogTarget(topic=topic):
-                self._start(pane_named(keymap.TOPICS)._replace(view=keymap.TOPIC, about=topic_resource(topic)))
-            case BrokerTarget():
-                self._start(pane_named(keymap.BROKERS))
-            case FeatureTarget():
-                self._start(pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
-            case VoterTarget():
-                self._start(pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM))
-            case NewToken() | TokenTarget():
-                self._start(TOKENS)
+                self._start(places.pane_named(keymap.ACLS))
+            case changes.GroupTarget(name=group) | changes.GroupOffsetTarget(group=group):
+                self._start(places.pane_named(keymap.GROUPS)._replace(view=keymap.GROUP, about=group))
+            case changes.LogTarget(topic=topic):
+                self._start(places.pane_named(keymap.TOPICS)._replace(view=keymap.TOPIC, about=topic_resource(topic)))
+            case changes.BrokerTarget():
+                self._start(places.pane_named(keymap.BROKERS))
+            case changes.FeatureTarget():
+                self._start(places.pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
+            case changes.VoterTarget():
+                self._start(places.pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM))
+            case changes.NewToken() | changes.TokenTarget():
+                self._start(places.TOKENS)
             case str():
                 self.open_resource(topic_resource(target))
 
@@ -148,14 +137,14 @@ class Navigator:
         Raises:
             ValueError: the filter is invalid. The history is shown nevertheless.
         """
-        await self.goto(pane_named(keymap.HISTORY)._replace(about=about))
+        await self.goto(places.pane_named(keymap.HISTORY)._replace(about=about))
         if text is not None:
             self.view.take_filter(text)
 
     async def show_transactions(self, topic: str | None) -> None:
         """Show the open transactions of a topic, None for all topics."""
         about = topic_resource(topic) if topic is not None else None
-        await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
+        await self.goto(places.pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
 
     async def do_transactions(self) -> None:
         """Show the open transactions of the topic under the cursor; without one, of all topics."""
@@ -166,15 +155,15 @@ class Navigator:
 
     async def do_tokens(self) -> None:
         """Show the delegation tokens."""
-        await self.goto(TOKENS)
+        await self.goto(places.TOKENS)
 
     async def do_overview(self) -> None:
         """Show the last half hour."""
-        await self.goto(pane_named(keymap.NOW)._replace(view=keymap.OVERVIEW))
+        await self.goto(places.pane_named(keymap.NOW)._replace(view=keymap.OVERVIEW))
 
     async def do_moves(self) -> None:
         """Show the moves of replicas, and the operations."""
-        await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))
+        await self.goto(places.pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))
 
     async def do_past(self) -> None:
         """Show the history of the entity under the cursor."""
@@ -182,7 +171,7 @@ class Navigator:
 
     async def show_part(self, view: str) -> None:
         """Show another part of the topic, or of the pane of brokers, by its view's name."""
-        if view in SECTIONS:
+        if view in places.SECTIONS:
             self._section = view
         await self.goto(self.stack.place._replace(view=view), aside=True)
 
@@ -192,8 +181,8 @@ class Navigator:
         Args:
             step: 1 for the next, -1 for the previous; the first follows the last.
         """
-        index = SECTIONS.index(self.stack.place.view)
-        await self.show_part(SECTIONS[(index + step) % len(SECTIONS)])
+        index = places.SECTIONS.index(self.stack.place.view)
+        await self.show_part(places.SECTIONS[(index + step) % len(places.SECTIONS)])
 
     async def do_section_back(self) -> None:
         """Show the previous section of the topic."""
@@ -205,8 +194,8 @@ class Navigator:
         Args:
             step: 1 for the next, -1 for the previous; the first follows the last.
         """
-        index = NODES.index(self.stack.place.view)
-        await self.show_part(NODES[(index + step) % len(NODES)])
+        index = places.NODES.index(self.stack.place.view)
+        await self.show_part(places.NODES[(index + step) % len(places.NODES)])
 
     async def do_nodes_back(self) -> None:
         """Show the previous part of the pane of brokers."""

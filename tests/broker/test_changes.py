@@ -12,24 +12,8 @@ from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.model import changes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    PartitionTarget,
-    ScramUser,
-    Status,
-    TopicTarget,
-)
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
@@ -44,7 +28,7 @@ from console.model.config import (
 )
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from tests.support.changing import applied, error, outcomes, overrides, refusal, statuses
+from tests.support import changing
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = pytest.mark.core
@@ -55,7 +39,7 @@ SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
 @pytest.fixture
 async def topic(link: Link, name: str) -> ConfigResource:
     """A topic of one partition, as a resource."""
-    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     return topic_resource(name)
 
 
@@ -65,7 +49,7 @@ async def topic(link: Link, name: str) -> ConfigResource:
 async def test_quotas(kafka: KafkaCluster, link: Link, name: str) -> None:
     user, pair = QuotaEntity.of({"user": name}), QuotaEntity.of({"user": name, "client-id": None})
     bad = QuotaEntity.of({"user": f"{name}-bad"})
-    change = AlterQuotas(
+    change = changes.AlterQuotas(
         {
             user: {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
             bad: {"no_such_rate": 1.0},
@@ -73,29 +57,37 @@ async def test_quotas(kafka: KafkaCluster, link: Link, name: str) -> None:
         }
     )
     mark = kafka.request_log.mark()
-    expected = {user: Status.VALID, bad: Status.FAILED, pair: Status.VALID}
-    assert await statuses(link, change, check=True) == expected
+    expected = {user: changes.Status.VALID, bad: changes.Status.FAILED, pair: changes.Status.VALID}
+    assert await changing.statuses(link, change, check=True) == expected
     assert user not in await quotas.describe_quotas(link)
-    found = await outcomes(link, change)
-    assert [outcome.status for outcome in found.values()] == [Status.APPLIED, Status.FAILED, Status.APPLIED]
+    found = await changing.outcomes(link, change)
+    assert [outcome.status for outcome in found.values()] == [
+        changes.Status.APPLIED,
+        changes.Status.FAILED,
+        changes.Status.APPLIED,
+    ]
     assert str(found[bad].failure) == "INVALID_REQUEST: Invalid configuration key no_such_rate"
     described = await quotas.describe_quotas(link)
     assert (described[user], described[pair]) == (change.ops[user], change.ops[pair])
     logged = kafka.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
     assert [entry.request["validateOnly"] for entry in logged] == [True, False]
     undo = {entity: dict.fromkeys(change.ops[entity]) for entity in (user, pair)}
-    assert await applied(link, AlterQuotas(undo))
+    assert await changing.applied(link, changes.AlterQuotas(undo))
     assert not undo.keys() & (await quotas.describe_quotas(link)).keys()
 
 
 async def test_quotas_that_brokers_take_but_should_not(link: Link, name: str) -> None:
     fine, nan, inf = (QuotaEntity.of({"user": f"{name}-{n}"}) for n in range(3))
     rates = {nan: math.nan, inf: math.inf, fine: 1.0}
-    change = AlterQuotas({entity: {"producer_byte_rate": rate} for entity, rate in rates.items()})
-    for check, good in ((True, Status.VALID), (False, Status.APPLIED)):
-        assert await statuses(link, change, check=check) == {nan: Status.FAILED, inf: Status.FAILED, fine: good}
+    change = changes.AlterQuotas({entity: {"producer_byte_rate": rate} for entity, rate in rates.items()})
+    for check, good in ((True, changes.Status.VALID), (False, changes.Status.APPLIED)):
+        assert await changing.statuses(link, change, check=check) == {
+            nan: changes.Status.FAILED,
+            inf: changes.Status.FAILED,
+            fine: good,
+        }
     assert not {nan, inf} & (await quotas.describe_quotas(link)).keys()
-    assert await applied(link, AlterQuotas({fine: {"producer_byte_rate": None}}))
+    assert await changing.applied(link, changes.AlterQuotas({fine: {"producer_byte_rate": None}}))
 
 
 # --- topics
@@ -104,61 +96,71 @@ async def test_quotas_that_brokers_take_but_should_not(link: Link, name: str) ->
 async def test_topics_are_made_and_go(kafka: KafkaCluster, link: Link, name: str) -> None:
     nodes = kafka.broker_ids
     made = (
-        NewTopic(f"{name}-a", 3, len(nodes), configs={"retention.ms": "1000"}),
-        NewTopic(f"{name}-b", assignments=tuple((node,) for node in nodes)),
-        NewTopic(f"{name}-c"),
+        changes.NewTopic(f"{name}-a", 3, len(nodes), configs={"retention.ms": "1000"}),
+        changes.NewTopic(f"{name}-b", assignments=tuple((node,) for node in nodes)),
+        changes.NewTopic(f"{name}-c"),
     )
     names = tuple(topic.name for topic in made)
-    targets = tuple(map(TopicTarget, names))
-    assert await statuses(link, CreateTopics(made), check=True) == dict.fromkeys(targets, Status.VALID)
+    targets = tuple(map(changes.TopicTarget, names))
+    assert await changing.statuses(link, changes.CreateTopics(made), check=True) == dict.fromkeys(
+        targets, changes.Status.VALID
+    )
     assert not set(names) & (await topics.describe_topics(link)).topics.keys()
     told: list[tuple[int, int]] = []
-    found = await send(link, CreateTopics(made), validate_only=False, on_progress=lambda *part: told.append(part))
+    found = await send(
+        link, changes.CreateTopics(made), validate_only=False, on_progress=lambda *part: told.append(part)
+    )
     assert [(outcome.target, outcome.status, outcome.failure) for outcome in found] == [
-        (target, Status.APPLIED, None) for target in targets
+        (target, changes.Status.APPLIED, None) for target in targets
     ]
     partitions = 3 + len(nodes) + 1
     assert told[-1] == (partitions, partitions)
     described = (await topics.describe_topics(link, names)).topics
     assert [partition.replicas for partition in described[names[1]].partitions] == [(node,) for node in nodes]
     assert (described[names[0]].replication, len(described[names[0]].partitions)) == (len(nodes), 3)
-    assert await overrides(link, topic_resource(names[0])) == {"retention.ms": "1000"}
-    assert (await refusal(link, CreateTopics(made[:1]))).startswith("TOPIC_ALREADY_EXISTS")
-    assert (await refusal(link, CreateTopics(made[:1]), check=True)).startswith("TOPIC_ALREADY_EXISTS")
-    assert await statuses(link, DeleteTopics(names), check=True) == dict.fromkeys(targets, Status.UNCHECKED)
-    assert await applied(link, DeleteTopics(names))
+    assert await changing.overrides(link, topic_resource(names[0])) == {"retention.ms": "1000"}
+    assert (await changing.refusal(link, changes.CreateTopics(made[:1]))).startswith("TOPIC_ALREADY_EXISTS")
+    assert (await changing.refusal(link, changes.CreateTopics(made[:1]), check=True)).startswith("TOPIC_ALREADY_EXISTS")
+    assert await changing.statuses(link, changes.DeleteTopics(names), check=True) == dict.fromkeys(
+        targets, changes.Status.UNCHECKED
+    )
+    assert await changing.applied(link, changes.DeleteTopics(names))
     assert not set(names) & (await topics.describe_topics(link)).topics.keys()
-    assert (await refusal(link, DeleteTopics(names[:1]))).startswith("UNKNOWN_TOPIC_OR_PARTITION")
+    assert (await changing.refusal(link, changes.DeleteTopics(names[:1]))).startswith("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 async def test_topics_that_can_not_be(link: Link, name: str) -> None:
-    fine = NewTopic(name, 1, 1)
-    bad = (NewTopic("bad name", 1, 1), NewTopic(f"{name}-r", 1, 99), NewTopic(f"{name}-c", 1, 1, configs={"x": "1"}))
-    twice = NewTopic(f"{name}-t", 1, 1)
-    change = CreateTopics((*bad, twice, fine, replace(twice, partitions=2)))
-    for check, good in ((True, Status.VALID), (False, Status.APPLIED)):
-        found = await outcomes(link, change, check=check)
-        assert [error(outcome) for outcome in found.values()] == [
+    fine = changes.NewTopic(name, 1, 1)
+    bad = (
+        changes.NewTopic("bad name", 1, 1),
+        changes.NewTopic(f"{name}-r", 1, 99),
+        changes.NewTopic(f"{name}-c", 1, 1, configs={"x": "1"}),
+    )
+    twice = changes.NewTopic(f"{name}-t", 1, 1)
+    change = changes.CreateTopics((*bad, twice, fine, replace(twice, partitions=2)))
+    for check, good in ((True, changes.Status.VALID), (False, changes.Status.APPLIED)):
+        found = await changing.outcomes(link, change, check=check)
+        assert [changing.error(outcome) for outcome in found.values()] == [
             "INVALID_TOPIC_EXCEPTION",
             "INVALID_REPLICATION_FACTOR",
             "INVALID_CONFIG",
             "DUPLICATE",
             "",
         ]
-        assert found[TopicTarget(name)].status is good
+        assert found[changes.TopicTarget(name)].status is good
     assert twice.name not in (await topics.describe_topics(link)).topics
 
 
 async def test_topics_grow(link: Link, topic: ConfigResource) -> None:
-    change = CreatePartitions({topic.name: 4, "no-such-topic": 2}, was={topic.name: 1})
-    there, missing = TopicTarget(topic.name), TopicTarget("no-such-topic")
-    expected = {there: Status.VALID, missing: Status.FAILED}
-    assert await statuses(link, change, check=True) == expected
+    change = changes.CreatePartitions({topic.name: 4, "no-such-topic": 2}, was={topic.name: 1})
+    there, missing = changes.TopicTarget(topic.name), changes.TopicTarget("no-such-topic")
+    expected = {there: changes.Status.VALID, missing: changes.Status.FAILED}
+    assert await changing.statuses(link, change, check=True) == expected
     assert len((await topics.describe_topics(link)).topics[topic.name].partitions) == 1
-    assert await statuses(link, change) == {there: Status.APPLIED, missing: Status.FAILED}
+    assert await changing.statuses(link, change) == {there: changes.Status.APPLIED, missing: changes.Status.FAILED}
     grown = (await topics.describe_topics(link)).topics[topic.name]
     assert (len(grown.partitions), grown.offline) == (4, 0)
-    assert (await refusal(link, CreatePartitions({topic.name: 2}))).startswith("INVALID_PARTITIONS")
+    assert (await changing.refusal(link, changes.CreatePartitions({topic.name: 2}))).startswith("INVALID_PARTITIONS")
 
 
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
@@ -166,17 +168,17 @@ async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: 
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
     entity = QuotaEntity.of({"client-id": name})
     try:
-        assert await applied(client, AlterQuotas({entity: {"controller_mutation_rate": 2.0}}))
+        assert await changing.applied(client, changes.AlterQuotas({entity: {"controller_mutation_rate": 2.0}}))
         mark = kafka.request_log.mark()
-        made = tuple(NewTopic(f"{name}-{number}", 12, 1) for number in range(3))
-        assert await applied(client, CreateTopics(made, timeout_ms=60_000))
+        made = tuple(changes.NewTopic(f"{name}-{number}", 12, 1) for number in range(3))
+        assert await changing.applied(client, changes.CreateTopics(made, timeout_ms=60_000))
         sent = kafka.request_log.wait_for(2, "CREATE_TOPICS", since=mark, client_id=name)
         asked = [topic["name"] for entry in sent for topic in entry.request["topics"]]
         refused = [topic["name"] for entry in sent for topic in entry.response["topics"] if topic["errorCode"] == 89]
         assert refused, "nothing was held back, so nothing was tested"
         assert sorted(asked) == sorted([*(topic.name for topic in made), *refused])
     finally:
-        await applied(client, AlterQuotas({entity: {"controller_mutation_rate": None}}))
+        await changing.applied(client, changes.AlterQuotas({entity: {"controller_mutation_rate": None}}))
         await client.close()
 
 
@@ -189,25 +191,25 @@ async def test_acls(link: Link, name: str) -> None:
     one = Acl(topic, name, literal, f"User:{name}", "*", read, allow)
     two = one._replace(resource_name=f"{name}-2")
     bad = one._replace(principal="nobody")
-    create = CreateAcls((one, bad, two))
-    expected = {one: Status.APPLIED, bad: Status.FAILED, two: Status.APPLIED}
-    assert await statuses(link, create, check=True) == dict.fromkeys(expected, Status.UNCHECKED)
+    create = changes.CreateAcls((one, bad, two))
+    expected = {one: changes.Status.APPLIED, bad: changes.Status.FAILED, two: changes.Status.APPLIED}
+    assert await changing.statuses(link, create, check=True) == dict.fromkeys(expected, changes.Status.UNCHECKED)
     assert one not in await acls.describe_acls(link)
-    assert await statuses(link, create) == expected
+    assert await changing.statuses(link, create) == expected
     assert {one, two} <= set(await acls.describe_acls(link))
-    assert await applied(link, CreateAcls((one,)))
-    assert await statuses(link, DeleteAcls((one,)), check=True) == {one: Status.UNCHECKED}
-    assert await applied(link, DeleteAcls((one,)))
+    assert await changing.applied(link, changes.CreateAcls((one,)))
+    assert await changing.statuses(link, changes.DeleteAcls((one,)), check=True) == {one: changes.Status.UNCHECKED}
+    assert await changing.applied(link, changes.DeleteAcls((one,)))
     left = set(await acls.describe_acls(link))
     assert two in left
     assert one not in left
-    (outcome,) = await send(link, DeleteAcls((one,)), validate_only=False)
-    assert outcome.status is Status.NOT_APPLIED
+    (outcome,) = await send(link, changes.DeleteAcls((one,)), validate_only=False)
+    assert outcome.status is changes.Status.NOT_APPLIED
     assert outcome.failure is not None
     assert "no such ACL" in outcome.failure.message
-    assert await statuses(link, CreateAcls((one, two, one)), check=True) == {
-        one: Status.FAILED,
-        two: Status.UNCHECKED,
+    assert await changing.statuses(link, changes.CreateAcls((one, two, one)), check=True) == {
+        one: changes.Status.FAILED,
+        two: changes.Status.UNCHECKED,
     }
 
 
@@ -215,9 +217,9 @@ async def test_more_acls_than_are_looked_at_one_by_one(link: Link, name: str) ->
     topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
     read, allow = AclOperation.parse("read"), Permission.parse("allow")
     many = tuple(Acl(topic, f"{name}-{n}", literal, f"User:{name}", "*", read, allow) for n in range(40))
-    assert await applied(link, CreateAcls(many))
+    assert await changing.applied(link, changes.CreateAcls(many))
     assert set(many) <= set(await acls.describe_acls(link))
-    assert await applied(link, DeleteAcls(many))
+    assert await changing.applied(link, changes.DeleteAcls(many))
     assert not set(many) & set(await acls.describe_acls(link))
 
 
@@ -225,23 +227,32 @@ async def test_more_acls_than_are_looked_at_one_by_one(link: Link, name: str) ->
 
 
 async def test_scram_credentials(link: Link, name: str) -> None:
-    one, two = ScramUser(name, SHA_256), ScramUser(name, SHA_512)
-    upsert = AlterScram({one: (4096, Secret("p1")), two: (8192, Secret("p2"))})
-    assert await statuses(link, upsert, check=True) == {one: Status.UNCHECKED, two: Status.UNCHECKED}
+    one, two = changes.ScramUser(name, SHA_256), changes.ScramUser(name, SHA_512)
+    upsert = changes.AlterScram({one: (4096, Secret("p1")), two: (8192, Secret("p2"))})
+    assert await changing.statuses(link, upsert, check=True) == {
+        one: changes.Status.UNCHECKED,
+        two: changes.Status.UNCHECKED,
+    }
     assert await scram.describe_scram(link, [name]) == ScramListing({})
-    assert await applied(link, upsert)
+    assert await changing.applied(link, upsert)
     found = await scram.describe_scram(link, [name])
     assert found.users == {name: (ScramCredential(SHA_256, 4096), ScramCredential(SHA_512, 8192))}
-    assert await applied(link, AlterScram({}, deletions=(one,)))
+    assert await changing.applied(link, changes.AlterScram({}, deletions=(one,)))
     assert (await scram.describe_scram(link, [name])).users == {name: (ScramCredential(SHA_512, 8192),)}
-    assert (await refusal(link, AlterScram({}, deletions=(one,)))).startswith("RESOURCE_NOT_FOUND")
-    assert (await refusal(link, AlterScram({one: (10, Secret("p"))}))).startswith("UNACCEPTABLE_CREDENTIAL")
-    both = AlterScram({two: (4096, Secret("p"))}, deletions=(two,))
-    assert (await refusal(link, both)).startswith("DUPLICATE")
-    assert (await refusal(link, AlterScram({two: (4096, Secret(""))}))).startswith("UNACCEPTABLE_CREDENTIAL")
-    unknown = ScramUser(name, ScramMechanism(9))
-    assert (await refusal(link, AlterScram({unknown: (4096, Secret("p"))}))).startswith("UNSUPPORTED_SASL_MECHANISM")
-    assert await applied(link, AlterScram({}, deletions=(two,)))
+    assert (await changing.refusal(link, changes.AlterScram({}, deletions=(one,)))).startswith("RESOURCE_NOT_FOUND")
+    assert (await changing.refusal(link, changes.AlterScram({one: (10, Secret("p"))}))).startswith(
+        "UNACCEPTABLE_CREDENTIAL"
+    )
+    both = changes.AlterScram({two: (4096, Secret("p"))}, deletions=(two,))
+    assert (await changing.refusal(link, both)).startswith("DUPLICATE")
+    assert (await changing.refusal(link, changes.AlterScram({two: (4096, Secret(""))}))).startswith(
+        "UNACCEPTABLE_CREDENTIAL"
+    )
+    unknown = changes.ScramUser(name, ScramMechanism(9))
+    assert (await changing.refusal(link, changes.AlterScram({unknown: (4096, Secret("p"))}))).startswith(
+        "UNSUPPORTED_SASL_MECHANISM"
+    )
+    assert await changing.applied(link, changes.AlterScram({}, deletions=(two,)))
 
 
 @pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
@@ -260,7 +271,9 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
     admin = connected("admin", secure_cluster.users["admin"])
     user, stranger = connected(name, password, mechanism.label), connected(name, "other", mechanism.label)
     try:
-        assert await applied(admin, AlterScram({ScramUser(name, mechanism): (4096, Secret(password))}))
+        assert await changing.applied(
+            admin, changes.AlterScram({changes.ScramUser(name, mechanism): (4096, Secret(password))})
+        )
         assert len((await cluster.describe_cluster(user)).brokers) == 3
         with pytest.raises(AuthenticationFailed):
             await cluster.describe_cluster(stranger)
@@ -274,33 +287,35 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
 
 async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster, name: str) -> None:
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    place, moving = PartitionTarget(name, 0), MoveTarget(name, 0)
+    place, moving = changes.PartitionTarget(name, 0), changes.MoveTarget(name, 0)
     try:
-        assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))
-        assert await statuses(link, ElectLeaders((place,)), check=True) == {place: Status.UNCHECKED}
-        move = AlterReassignments({moving: (2, 3), MoveTarget(name, 7): (1,)})
-        assert set((await statuses(link, move, check=True)).values()) == {Status.UNCHECKED}
-        found = await outcomes(link, move)
-        assert found[moving].status is Status.APPLIED
-        assert error(found[MoveTarget(name, 7)]) == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))
+        assert await changing.statuses(link, changes.ElectLeaders((place,)), check=True) == {
+            place: changes.Status.UNCHECKED
+        }
+        move = changes.AlterReassignments({moving: (2, 3), changes.MoveTarget(name, 7): (1,)})
+        assert set((await changing.statuses(link, move, check=True)).values()) == {changes.Status.UNCHECKED}
+        found = await changing.outcomes(link, move)
+        assert found[moving].status is changes.Status.APPLIED
+        assert changing.error(found[changes.MoveTarget(name, 7)]) == "UNKNOWN_TOPIC_OR_PARTITION"
 
         async def replicas() -> tuple[int, ...]:
             return (await topics.describe_topics(link, [name])).topics[name].partitions[0].replicas
 
         assert await until_settled(replicas, lambda now: now != (2, 3), within=30, attempts=100) == (2, 3)
         assert await until_settled(lambda: partitions.list_reassignments(link), bool, within=30, attempts=100) == ()
-        assert await applied(link, AlterReassignments({moving: (3, 2)}))
-        elect = ElectLeaders((place, PartitionTarget(name, 7)))
-        found = await outcomes(link, elect)
-        assert found[place].status is Status.APPLIED
-        assert found[name, 7].status is Status.FAILED
+        assert await changing.applied(link, changes.AlterReassignments({moving: (3, 2)}))
+        elect = changes.ElectLeaders((place, changes.PartitionTarget(name, 7)))
+        found = await changing.outcomes(link, elect)
+        assert found[place].status is changes.Status.APPLIED
+        assert found[name, 7].status is changes.Status.FAILED
         assert (await topics.describe_topics(link, [name])).topics[name].partitions[0].leader == 3
-        again = (await outcomes(link, ElectLeaders((place,))))[place]
-        assert again.status is Status.APPLIED
-        assert error(again) == "ELECTION_NOT_NEEDED"
-        cancel = AlterReassignments({moving: None})
-        assert (await refusal(link, cancel)).startswith("NO_REASSIGNMENT_IN_PROGRESS")
-        assert (await statuses(link, ElectLeaders((place, place))))[place] is Status.FAILED
+        again = (await changing.outcomes(link, changes.ElectLeaders((place,))))[place]
+        assert again.status is changes.Status.APPLIED
+        assert changing.error(again) == "ELECTION_NOT_NEEDED"
+        cancel = changes.AlterReassignments({moving: None})
+        assert (await changing.refusal(link, cancel)).startswith("NO_REASSIGNMENT_IN_PROGRESS")
+        assert (await changing.statuses(link, changes.ElectLeaders((place, place))))[place] is changes.Status.FAILED
     finally:
         await link.close()
 
@@ -316,11 +331,14 @@ async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster
         )
     )
     try:
-        for change in (ElectLeaders((PartitionTarget(name, 0),)), AlterReassignments({MoveTarget(name, 0): None})):
+        for change in (
+            changes.ElectLeaders((changes.PartitionTarget(name, 0),)),
+            changes.AlterReassignments({changes.MoveTarget(name, 0): None}),
+        ):
             for check in (True, False):
-                (outcome,) = (await outcomes(alice, change, check=check)).values()
-                assert outcome.status is Status.FAILED
-                assert error(outcome) == "CLUSTER_AUTHORIZATION_FAILED"
+                (outcome,) = (await changing.outcomes(alice, change, check=check)).values()
+                assert outcome.status is changes.Status.FAILED
+                assert changing.error(outcome) == "CLUSTER_AUTHORIZATION_FAILED"
                 assert outcome.failure is not None
                 assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
     finally:
@@ -328,7 +346,7 @@ async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster
 
 
 async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:
-    place = PartitionTarget(topic.name, 0)
-    outcome = (await outcomes(link, ElectLeaders((place,), unclean=True)))[place]
-    assert outcome.status is Status.APPLIED
-    assert error(outcome) == "ELECTION_NOT_NEEDED"
+    place = changes.PartitionTarget(topic.name, 0)
+    outcome = (await changing.outcomes(link, changes.ElectLeaders((place,), unclean=True)))[place]
+    assert outcome.status is changes.Status.APPLIED
+    assert changing.error(outcome) == "ELECTION_NOT_NEEDED"

@@ -16,7 +16,7 @@ from console.admin import cluster as log_dirs
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.model.changes import CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic, Status
+from console.model import changes as model_changes
 from console.model.cluster import LogRange
 from console.plan.compile import runbook
 from console.plan.diff import diff
@@ -103,8 +103,11 @@ async def size(session: Session) -> int:
 
 async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster: KafkaCluster, tmp_path: Path) -> None:
     configs = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
-    wanted = NewTopic(TRIMMED, 2, 1, configs=configs), NewTopic(COMPACTED, 1, 1, configs={"cleanup.policy": "compact"})
-    outcomes = await session.client.run(changes.send, CreateTopics(wanted), validate_only=False)
+    wanted = (
+        model_changes.NewTopic(TRIMMED, 2, 1, configs=configs),
+        model_changes.NewTopic(COMPACTED, 1, 1, configs={"cleanup.policy": "compact"}),
+    )
+    outcomes = await session.client.run(changes.send, model_changes.CreateTopics(wanted), validate_only=False)
     assert all(outcome.ok for outcome in outcomes)
     now = int(time.time() * 1000)
     await write(quick_cluster.bootstrap, now)
@@ -127,7 +130,9 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     assert [(each.partitions, each.unknown) for each in bytes_] == [(1, 0)] * 2
 
     checked = await check_plan(session)
-    assert {outcome.status for result in checked.results for outcome in result.outcomes} == {Status.UNCHECKED}
+    assert {outcome.status for result in checked.results for outcome in result.outcomes} == {
+        model_changes.Status.UNCHECKED
+    }
     refused = await apply_plan(session, ApplyOptions(risks=frozenset({"records-deleted"})))
     assert refused.risks
     assert not refused.sent
@@ -172,7 +177,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
         report = await staged(session, statement)
         assert [why in each.reason for each in report.refused] == [True], (statement, report)
     (compacted,) = await session.client.run(
-        changes.send, DeleteRecords({LogTarget(COMPACTED, 0): 0}), validate_only=False
+        changes.send, model_changes.DeleteRecords({model_changes.LogTarget(COMPACTED, 0): 0}), validate_only=False
     )
     assert compacted.failure is not None
     assert compacted.failure.name == "POLICY_VIOLATION"
@@ -183,7 +188,7 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
     name = "kept-for-ever"
     with AdminClient(ConnectionSettings(bootstrap=kafka.addresses)) as client:
         session = Session(client, Context("test", "tests", client.settings), "test")
-        new = CreateTopics((NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
+        new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
         (made,) = await client.run(changes.send, new, validate_only=False)
         assert made.ok, made
         producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
@@ -192,7 +197,7 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
             await producer.send_and_wait(name, b"x", partition=0)
         await producer.stop()
         report = await staged(session, f"delete records topic {name} partition 0 before 2")
-        sent = DeleteRecords({LogTarget(name, 0): 2})
+        sent = model_changes.DeleteRecords({model_changes.LogTarget(name, 0): 2})
         if kafka.version == KAFKA_3_9:
             assert "cleanup.policy of kept-for-ever is empty" in report.refused[0].reason
             (outcome,) = await client.run(changes.send, sent, validate_only=False)
@@ -203,4 +208,4 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
             assert (await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={name}"})))).ok
             ranges, _ = await client.run(partitions.log_ranges, [(name, 0)])
             assert ranges == {(name, 0): LogRange(2, 3)}
-        await client.run(changes.send, DeleteTopics((name,)), validate_only=False)
+        await client.run(changes.send, model_changes.DeleteTopics((name,)), validate_only=False)

@@ -25,7 +25,7 @@ from console.admin.settings import ConnectionSettings
 from console.cli.kafka_configs.command import ConfigsCommand
 from console.cli.opening import client_of
 from console.contexts import load, resolve
-from console.model.changes import AlterConfigs, AlterQuotas, AlterScram, ConfigOp, CreateTopics, NewTopic, ScramUser
+from console.model import changes as model_changes
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from tests.broker.kafka_configs_cases import CASES, FILES, Case
@@ -103,10 +103,12 @@ async def _put_back(link: Link, before: dict[str, Any], now: dict[str, Any]) -> 
     """What belongs to no case alone: the broker, its default, its loggers."""
     for resource in (broker_resource(1), CLUSTER_DEFAULT, LOGGERS):
         old, new = dict(before[str(resource)]), dict(now[str(resource)])
-        gone = [ConfigOp(key, DELETE) for key in new.keys() - old.keys()]
-        back = [ConfigOp(key, SET, value) for key, value in old.items() if new.get(key) != value]
+        gone = [model_changes.ConfigOp(key, DELETE) for key in new.keys() - old.keys()]
+        back = [model_changes.ConfigOp(key, SET, value) for key, value in old.items() if new.get(key) != value]
         if gone or back:
-            await changes.send(link, AlterConfigs({resource: (*gone, *back)}, broker=1), validate_only=False)
+            await changes.send(
+                link, model_changes.AlterConfigs({resource: (*gone, *back)}, broker=1), validate_only=False
+            )
 
 
 async def _forget_users(link: Link, names: Collection[str]) -> None:
@@ -116,8 +118,10 @@ async def _forget_users(link: Link, names: Collection[str]) -> None:
         if any(name in names for _, name in entity.parts)
     }
     users = (await scram.describe_scram(link)).users
-    gone = tuple(ScramUser(user, each.mechanism) for user in users if user in names for each in users[user])
-    for request in (AlterQuotas(found), *(AlterScram({}, (each,)) for each in gone)):
+    gone = tuple(
+        model_changes.ScramUser(user, each.mechanism) for user in users if user in names for each in users[user]
+    )
+    for request in (model_changes.AlterQuotas(found), *(model_changes.AlterScram({}, (each,)) for each in gone)):
         await changes.send(link, request, validate_only=False)
 
 
@@ -139,9 +143,9 @@ def sides() -> Iterator[tuple[Side, Side]]:
             with KafkaCommands() as commands:
                 pair = (Side(theirs, lambda words: commands.run(CONFIGS, words)), Side(ours, kac))
                 topics = [_names(number)["topic"] for number in range(len(CASES))]
-                new = tuple(NewTopic(topic, 1, 1) for topic in topics)
+                new = tuple(model_changes.NewTopic(topic, 1, 1) for topic in topics)
                 for side in pair:
-                    side.ask(changes.send, CreateTopics(new), validate_only=False)
+                    side.ask(changes.send, model_changes.CreateTopics(new), validate_only=False)
                     side.ask(cluster.describe_cluster)
                     side.before = side.state([])
                 yield pair

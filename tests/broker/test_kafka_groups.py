@@ -21,10 +21,10 @@ from console.model.cluster import Group
 from console.model.identity import uuid_of
 from console.wire.schemas import for_version
 from tests.broker.test_read_groups import joining
+from tests.support import kafka_tool_comparison
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
-from tests.support.kafka_tool_comparison import counted, exported, kac, kac_data, picked, rows, theirs_run
 from tests.support.real_clusters import running
 
 pytestmark = pytest.mark.slow
@@ -174,9 +174,9 @@ async def test_resets_and_deletions(
         for group in groups:
             words = shlex.split(line.format(n=consumed, g=group, f=folder))
             if group == groups[0]:
-                ran = theirs_run(kafka, commands, GROUPS, words)
+                ran = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, words)
             else:
-                ran = await asyncio.to_thread(kac, kafka, "groups", [*words, *MEANT])
+                ran = await asyncio.to_thread(kafka_tool_comparison.kac, kafka, "groups", [*words, *MEANT])
             position = await group_position(link, group)
             left.append({place: each.offset for place, each in position.committed.items()})
         if left[0] != left[1]:
@@ -188,11 +188,13 @@ async def test_resets_and_deletions(
 def test_lists(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, line: str) -> None:
     """The groups of consumers are the same; kac lists other ones, too."""
     words = shlex.split(line)
-    theirs = theirs_run(kafka, commands, GROUPS, words)
+    theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, words)
     names = (
-        set(theirs.out.splitlines()) if line == "--list" else {row["GROUP"] for row in rows(theirs.out, *_heads(line))}
+        set(theirs.out.splitlines())
+        if line == "--list"
+        else {row["GROUP"] for row in kafka_tool_comparison.rows(theirs.out, *_heads(line))}
     )
-    ours = kac_data(kafka, "groups", words)
+    ours = kafka_tool_comparison.kac_data(kafka, "groups", words)
     lists = ours if isinstance(ours, list) else [ours]
     found = {row["name"] for each in lists for row in each["groups"] if row["protocol"] in ("", "consumer")}
     assert names == found
@@ -205,7 +207,7 @@ def _heads(line: str) -> tuple[str, ...]:
 
 def described(kafka: KafkaCluster, words: list[str]) -> list[Any]:
     """Groups as kac describes them."""
-    found = kac_data(kafka, "groups", ["--describe", *words])
+    found = kafka_tool_comparison.kac_data(kafka, "groups", ["--describe", *words])
     return found if isinstance(found, list) else [found]
 
 
@@ -218,22 +220,36 @@ def test_descriptions(kafka: KafkaCluster, commands: KafkaCommands, consumed: st
 def compare_described(kafka: KafkaCluster, commands: KafkaCommands, words: list[str]) -> list[Any]:
     """Offsets, members and states, by both; returns what kac says."""
     ours = described(kafka, words)
-    theirs = theirs_run(kafka, commands, GROUPS, ["--describe", *words]).out
-    table = rows(theirs, *OFFSETS)
+    theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, ["--describe", *words]).out
+    table = kafka_tool_comparison.rows(theirs, *OFFSETS)
     assert sorted(
-        (*picked(row, "GROUP", "TOPIC"), *map(counted, picked(row, *OFFSETS[2:6]))) for row in table
+        (
+            *kafka_tool_comparison.picked(row, "GROUP", "TOPIC"),
+            *map(kafka_tool_comparison.counted, kafka_tool_comparison.picked(row, *OFFSETS[2:6])),
+        )
+        for row in table
     ) == sorted(
-        (group["resource_name"], *picked(row, "topic", "partition", "committed", "end", "lag"))
+        (group["resource_name"], *kafka_tool_comparison.picked(row, "topic", "partition", "committed", "end", "lag"))
         for group in ours
         for row in group["partitions"]
     )
-    table = rows(theirs_run(kafka, commands, GROUPS, ["--describe", *words, "--members"]).out, *MEMBERS)
-    assert sorted(picked(row, "GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS") for row in table) == sorted(
-        (group["resource_name"], *picked(row, "member_id", "host", "client_id"), str(len(row["assignment"])))
+    table = kafka_tool_comparison.rows(
+        kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, ["--describe", *words, "--members"]).out, *MEMBERS
+    )
+    assert sorted(
+        kafka_tool_comparison.picked(row, "GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS") for row in table
+    ) == sorted(
+        (
+            group["resource_name"],
+            *kafka_tool_comparison.picked(row, "member_id", "host", "client_id"),
+            str(len(row["assignment"])),
+        )
         for group in ours
         for row in group["members"]
     )
-    table = rows(theirs_run(kafka, commands, GROUPS, ["--describe", *words, "--state"]).out, *STATE)
+    table = kafka_tool_comparison.rows(
+        kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, ["--describe", *words, "--state"]).out, *STATE
+    )
     assert sorted(
         (row["GROUP"], row["COORDINATOR (ID)"].split()[-1], row["STATE"], row["#MEMBERS"]) for row in table
     ) == sorted(
@@ -252,19 +268,19 @@ STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"
 def test_new_offsets(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path, line: str) -> None:
     """What --export writes is the same by both, and changes nothing."""
     words = ["--reset-offsets", *shlex.split(line.format(n=consumed, f=folder)), "--export"]
-    theirs = theirs_run(kafka, commands, GROUPS, [*words, "--dry-run"])
-    ours = kac(kafka, "groups", words)
+    theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, [*words, "--dry-run"])
+    ours = kafka_tool_comparison.kac(kafka, "groups", words)
     assert ours.code == 0, ours
-    assert exported(ours.out) == exported(theirs.out)
-    assert exported(ours.out)
+    assert kafka_tool_comparison.exported(ours.out) == kafka_tool_comparison.exported(theirs.out)
+    assert kafka_tool_comparison.exported(ours.out)
 
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_both_refuse(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path, line: str) -> None:
     words = shlex.split(line.format(n=consumed, f=folder))
-    theirs = theirs_run(kafka, commands, GROUPS, words)
+    theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, words)
     assert theirs.code or "Error:" in theirs.out, theirs
-    assert kac(kafka, "groups", [*words, *MEANT]).code, line
+    assert kafka_tool_comparison.kac(kafka, "groups", [*words, *MEANT]).code, line
 
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
@@ -288,9 +304,11 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
         await until_settled(described_group, lambda group: not (group.members and group.members[0].target), within=20)
         (ours,) = await asyncio.to_thread(compare_described, plain_cluster, commands, ["--group", name])
         words = ["--describe", "--group", name, "--members", "--verbose"]
-        ran = await asyncio.to_thread(theirs_run, plain_cluster, commands, GROUPS, words)
+        ran = await asyncio.to_thread(kafka_tool_comparison.theirs_run, plain_cluster, commands, GROUPS, words)
         heads = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
-        ((epoch, has, _, target),) = (picked(row, *heads) for row in rows(ran.out, *heads))
+        ((epoch, has, _, target),) = (
+            kafka_tool_comparison.picked(row, *heads) for row in kafka_tool_comparison.rows(ran.out, *heads)
+        )
         (member,) = ours["members"]
         assert int(epoch) == member["epoch"]
         assert [_assigned(member["assignment"]), _assigned(member["target"])] == [has, target]

@@ -20,10 +20,10 @@ from console.admin.settings import ConnectionSettings
 from console.model.changes import AlterShareGroupOffsets, CommitOffsets, GroupOffsetTarget
 from console.model.cluster import CommittedOffset, Group, GroupPosition
 from tests.broker.test_read_groups import joining
+from tests.support import kafka_tool_comparison
 from tests.support.changing import applied, make_topic, outcomes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import SHARE_GROUPS, STREAMS_GROUPS, KafkaCommands
-from tests.support.kafka_tool_comparison import counted, kac, kac_data, picked, rows, theirs_run
 from tests.support.real_clusters import running
 
 pytestmark = pytest.mark.slow
@@ -138,11 +138,15 @@ MEMBERS = {"share": ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID"), "streams": ("
 async def test_what_both_list(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
     for tool, kind in ((SHARE_GROUPS, "share"), (STREAMS_GROUPS, "streams")):
         for words in (["--list"], ["--list", "--state", "empty"]):
-            theirs = (await asyncio.to_thread(theirs_run, plain_cluster, commands, tool, words)).out
+            theirs = (
+                await asyncio.to_thread(kafka_tool_comparison.theirs_run, plain_cluster, commands, tool, words)
+            ).out
             names = (
-                theirs.splitlines() if words == ["--list"] else [row["GROUP"] for row in rows(theirs, "GROUP", "STATE")]
+                theirs.splitlines()
+                if words == ["--list"]
+                else [row["GROUP"] for row in kafka_tool_comparison.rows(theirs, "GROUP", "STATE")]
             )
-            ours = await asyncio.to_thread(kac_data, plain_cluster, f"{kind}-groups", words)
+            ours = await asyncio.to_thread(kafka_tool_comparison.kac_data, plain_cluster, f"{kind}-groups", words)
             assert sorted(names) == [row["name"] for row in ours["groups"]]
             assert any(name.startswith(used) for name in names)
 
@@ -154,30 +158,46 @@ async def test_what_both_describe(plain_cluster: KafkaCluster, commands: KafkaCo
             words = ["--describe", *(word.format(n=used) for word in line)]
 
             async def table(*more: str, tool: str = tool, words: list[str] = words) -> str:
-                return (await asyncio.to_thread(theirs_run, plain_cluster, commands, tool, [*words, *more])).out
+                return (
+                    await asyncio.to_thread(
+                        kafka_tool_comparison.theirs_run, plain_cluster, commands, tool, [*words, *more]
+                    )
+                ).out
 
-            found = await asyncio.to_thread(kac_data, plain_cluster, f"{kind}-groups", words)
+            found = await asyncio.to_thread(kafka_tool_comparison.kac_data, plain_cluster, f"{kind}-groups", words)
             ours = found if isinstance(found, list) else [found]
-            states = rows(await table("--state"), "GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS")
-            assert sorted(picked(row, "GROUP", "STATE", "#MEMBERS") for row in states) == sorted(
+            states = kafka_tool_comparison.rows(
+                await table("--state"), "GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"
+            )
+            assert sorted(kafka_tool_comparison.picked(row, "GROUP", "STATE", "#MEMBERS") for row in states) == sorted(
                 (each["resource_name"], each["state"], str(len(each["members"]))) for each in ours
             )
-            members = rows(await table("--members"), *MEMBERS[kind])
+            members = kafka_tool_comparison.rows(await table("--members"), *MEMBERS[kind])
             columns = ("member_id", "host", "client_id") if kind == "share" else ("member_id", "client_id")
-            assert sorted(picked(row, *MEMBERS[kind]) for row in members) == sorted(
-                (each["resource_name"], *picked(row, *columns)) for each in ours for row in each["members"]
+            assert sorted(kafka_tool_comparison.picked(row, *MEMBERS[kind]) for row in members) == sorted(
+                (each["resource_name"], *kafka_tool_comparison.picked(row, *columns))
+                for each in ours
+                for row in each["members"]
             )
             if kind == "share":
-                offsets = rows(await table(), "GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG")
+                offsets = kafka_tool_comparison.rows(
+                    await table(), "GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG"
+                )
                 mine = {
                     (each["resource_name"], row["topic"], str(row["partition"])): (row["committed"], row["lag"])
                     for each in ours
                     for row in each["partitions"]
                 }
                 # Kafka's tool has a row for each partition of a topic, also where the group has not begun.
-                theirs = {picked(row, "GROUP", "TOPIC", "PARTITION"): row for row in offsets}
+                theirs = {kafka_tool_comparison.picked(row, "GROUP", "TOPIC", "PARTITION"): row for row in offsets}
                 assert {
-                    place: tuple(map(counted, picked(theirs[place], "START-OFFSET", "LAG"))) for place in mine
+                    place: tuple(
+                        map(
+                            kafka_tool_comparison.counted,
+                            kafka_tool_comparison.picked(theirs[place], "START-OFFSET", "LAG"),
+                        )
+                    )
+                    for place in mine
                 } == mine
                 begun = {place for place, row in theirs.items() if row["START-OFFSET"] != "-"}
                 assert begun <= mine.keys()
@@ -230,10 +250,10 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
     tools = {"share": SHARE_GROUPS, "streams": STREAMS_GROUPS}
     for kind, line in DRY:
         words = ["--reset-offsets", *shlex.split(line.format(n=used)), "--dry-run"]
-        ran = await asyncio.to_thread(theirs_run, plain_cluster, commands, tools[kind], words)
-        theirs = rows(ran.out, "GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
+        ran = await asyncio.to_thread(kafka_tool_comparison.theirs_run, plain_cluster, commands, tools[kind], words)
+        theirs = kafka_tool_comparison.rows(ran.out, "GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
         assert theirs, ran
-        ours = await asyncio.to_thread(kac_data, plain_cluster, f"{kind}-groups", words)
+        ours = await asyncio.to_thread(kafka_tool_comparison.kac_data, plain_cluster, f"{kind}-groups", words)
         new = {row["entity"]: row["new"]["value"] for row in ours["plan"]}
         group = words[words.index("--group") + 1]
         position = {place: each.offset for place, each in (await asked(plain_cluster, group)).committed.items()}
@@ -244,9 +264,9 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
         assert not new, line
     for kind, line in (*REFUSED, *REFUSED_HERE):
         words = shlex.split(line.format(n=used))
-        ran = await asyncio.to_thread(theirs_run, plain_cluster, commands, tools[kind], words)
+        ran = await asyncio.to_thread(kafka_tool_comparison.theirs_run, plain_cluster, commands, tools[kind], words)
         assert (kind, line) in REFUSED_HERE or ran.code or "Error:" in ran.out, (line, ran)
-        ran = await asyncio.to_thread(kac, plain_cluster, f"{kind}-groups", [*words, *MEANT])
+        ran = await asyncio.to_thread(kafka_tool_comparison.kac, plain_cluster, f"{kind}-groups", [*words, *MEANT])
         assert ran.code, (line, ran)
 
 
@@ -277,9 +297,11 @@ async def test_changes(plain_cluster: KafkaCluster, commands: KafkaCommands, lin
             group = words[words.index("--group") + 1]
             if side == "Kafka":
                 tool = SHARE_GROUPS if kind == "share" else STREAMS_GROUPS
-                ran = await asyncio.to_thread(theirs_run, plain_cluster, commands, tool, words)
+                ran = await asyncio.to_thread(kafka_tool_comparison.theirs_run, plain_cluster, commands, tool, words)
             else:
-                ran = await asyncio.to_thread(kac, plain_cluster, f"{kind}-groups", [*words, *MEANT])
+                ran = await asyncio.to_thread(
+                    kafka_tool_comparison.kac, plain_cluster, f"{kind}-groups", [*words, *MEANT]
+                )
             offsets = (await group_position(link, group)).committed
             steps.append((ran.code, {place: at.offset for place, at in offsets.items()}))
         if side == "Kafka":
@@ -288,6 +310,8 @@ async def test_changes(plain_cluster: KafkaCluster, commands: KafkaCommands, lin
     assert [step[1].get((used, 0)) for step in seen["Kafka"]] == [7, 0, 0, 5, 2]
     assert seen["Kafka"] == seen["kac"]
     for kind, group in (("share", f"{used}-idle"), ("streams", f"{used}-rest")):
-        ran = await asyncio.to_thread(kac, plain_cluster, f"{kind}-groups", ["--delete", "--group", group, "--yes"])
+        ran = await asyncio.to_thread(
+            kafka_tool_comparison.kac, plain_cluster, f"{kind}-groups", ["--delete", "--group", group, "--yes"]
+        )
         assert ran.code == 0, ran
     assert not {f"{used}-idle", f"{used}-rest"} & (await list_groups(link)).groups.keys()

@@ -23,21 +23,14 @@ from console.admin.link import Link, until_settled
 from console.admin.partitions import list_reassignments, log_ranges
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
-from console.model.changes import AlterConfigs, AlterReassignments, ConfigOp, CreateTopics, MoveTarget, NewTopic
+from console.model import changes
 from console.model.cluster import TopicListing
 from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigResource
 from console.model.feature_levels import METADATA_VERSION, level_name
+from tests.support import kafka_commands
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import (
-    CLUSTER,
-    DELETE_RECORDS,
-    ELECTION,
-    FEATURES,
-    TRANSACTIONS,
-    KafkaCommands,
-)
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.kafka_tool_comparison import counted, kac, kac_data, picked, rows, tabbed, theirs_run
 from tests.support.real_clusters import running
@@ -49,9 +42,9 @@ LONG_AGO_MS = 20 * 60 * 1000
 
 
 @pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
+def commands() -> Iterator[kafka_commands.KafkaCommands]:
     """Kafka's own tools of 4.3, in one process."""
-    yield from running(KafkaCommands)
+    yield from running(kafka_commands.KafkaCommands)
 
 
 # -- features and the cluster ------------------------------------------------------------------------------------------
@@ -71,8 +64,8 @@ def level(row: dict[str, Any], name: str) -> str:
 
 
 @pytest.mark.parametrize("node", [(), ("--node-id", "1")])
-def test_what_is_finalized(kafka: KafkaCluster, commands: KafkaCommands, node: tuple[str, ...]) -> None:
-    theirs = theirs_run(kafka, commands, FEATURES, ["describe", *node])
+def test_what_is_finalized(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, node: tuple[str, ...]) -> None:
+    theirs = theirs_run(kafka, commands, kafka_commands.FEATURES, ["describe", *node])
     found = {(row[0], *row[1:]) for row in _DESCRIBED.findall(theirs.out)}
     ours = kac_data(kafka, "features", ["describe", *node])["features"]
     mine = {(row["name"], level(row, "lowest"), level(row, "highest"), level(row, "level")) for row in ours}
@@ -81,17 +74,19 @@ def test_what_is_finalized(kafka: KafkaCluster, commands: KafkaCommands, node: t
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.0", "4.1.1", "4.2-IV0", "3.3-IV3", "3.9.0"])
-def test_what_releases_have(kafka: KafkaCluster, commands: KafkaCommands, release: str) -> None:
-    theirs = theirs_run(kafka, commands, FEATURES, ["version-mapping", "--release-version", release])
+def test_what_releases_have(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, release: str) -> None:
+    theirs = theirs_run(kafka, commands, kafka_commands.FEATURES, ["version-mapping", "--release-version", release])
     found = dict(re.findall(r"^(\S+)=(\d+)", theirs.out, re.MULTILINE))
     ours = kac_data(kafka, "features", ["version-mapping", "--release-version", release])["features"]
     assert found == {row["feature"]: str(row["level"]) for row in ours}
 
 
-def test_what_levels_need(kafka: KafkaCluster, commands: KafkaCommands) -> None:
+def test_what_levels_need(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
     for feature in ("transaction.version=2", "metadata.version=17", "eligible.leader.replicas.version=1"):
         words = ["feature-dependencies", "--feature", feature]
-        found = re.findall(r"^ +(\S+)=(\d+)", theirs_run(kafka, commands, FEATURES, words).out, re.MULTILINE)
+        found = re.findall(
+            r"^ +(\S+)=(\d+)", theirs_run(kafka, commands, kafka_commands.FEATURES, words).out, re.MULTILINE
+        )
         ours = kac_data(kafka, "features", words)["features"]
         assert sorted(found) == sorted((row["needs"], str(row["least"])) for row in ours if row["needs"])
 
@@ -109,11 +104,13 @@ REFUSED_LEVELS = (
 )
 
 
-def test_levels_that_both_refuse(kafka: KafkaCluster, commands: KafkaCommands) -> None:
-    both_refuse(kafka, commands, FEATURES, "features", REFUSED_LEVELS)
+def test_levels_that_both_refuse(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
+    both_refuse(kafka, commands, kafka_commands.FEATURES, "features", REFUSED_LEVELS)
 
 
-def both_refuse(kafka: KafkaCluster, commands: KafkaCommands, tool: str, name: str, lines: Iterable[str]) -> None:
+def both_refuse(
+    kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, tool: str, name: str, lines: Iterable[str]
+) -> None:
     """Neither does it, and both say so by their exit codes."""
     for line in lines:
         words = shlex.split(line)
@@ -132,7 +129,7 @@ CHANGES = (
 )
 
 
-async def test_levels(plain_cluster: KafkaCluster, commands: KafkaCommands) -> None:
+async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
     """Each as both, the levels are the same after each."""
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     seen: list[list[tuple[int, int]]] = []
@@ -142,7 +139,7 @@ async def test_levels(plain_cluster: KafkaCluster, commands: KafkaCommands) -> N
             for line in CHANGES:
                 words = shlex.split(line)
                 if side == "Kafka":
-                    ran = theirs_run(plain_cluster, commands, FEATURES, words)
+                    ran = theirs_run(plain_cluster, commands, kafka_commands.FEATURES, words)
                 else:
                     ran = await asyncio.to_thread(kac, plain_cluster, "features", words)
                 steps.append((ran.code, (await describe_features(link)).finalized.get("streams.version", 0)))
@@ -153,15 +150,17 @@ async def test_levels(plain_cluster: KafkaCluster, commands: KafkaCommands) -> N
     assert seen[0] == seen[1]
 
 
-def test_cluster(kafka: KafkaCluster, commands: KafkaCommands) -> None:
-    theirs = theirs_run(kafka, commands, CLUSTER, ["cluster-id"])
+def test_cluster(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
+    theirs = theirs_run(kafka, commands, kafka_commands.CLUSTER, ["cluster-id"])
     assert theirs.out == f"Cluster ID: {kac_data(kafka, 'brokers', ['cluster-id'])['cluster_id']}\n"
-    listed = rows(theirs_run(kafka, commands, CLUSTER, ["list-endpoints"]).out, "ID", "HOST", "PORT", "RACK")
+    listed = rows(
+        theirs_run(kafka, commands, kafka_commands.CLUSTER, ["list-endpoints"]).out, "ID", "HOST", "PORT", "RACK"
+    )
     ours = kac_data(kafka, "brokers", ["list-endpoints"])["brokers"]
     assert [picked(row, "ID", "HOST", "PORT") for row in listed] == [
         tuple(map(str, picked(row, "id", "host", "port"))) for row in ours
     ]
-    assert theirs_run(kafka, commands, CLUSTER, ["unregister", "--id", "77"]).code
+    assert theirs_run(kafka, commands, kafka_commands.CLUSTER, ["unregister", "--id", "77"]).code
     ran = kac(kafka, "brokers", ["unregister", "--id", "77", "--yes"])
     assert "registered" in ran.out + ran.err
 
@@ -169,11 +168,11 @@ def test_cluster(kafka: KafkaCluster, commands: KafkaCommands) -> None:
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def compare_transactions(kafka: KafkaCluster, commands: KafkaCommands, topic: str) -> None:
+def compare_transactions(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, topic: str) -> None:
     """What coordinators and leaders know, by both."""
 
     def theirs(*words: str) -> list[dict[str, str]]:
-        return tabbed(theirs_run(kafka, commands, TRANSACTIONS, words).out)
+        return tabbed(theirs_run(kafka, commands, kafka_commands.TRANSACTIONS, words).out)
 
     def ours(part: str, *words: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = kac_data(kafka, "transactions", words)[part]
@@ -197,7 +196,7 @@ def compare_transactions(kafka: KafkaCluster, commands: KafkaCommands, topic: st
     for number in range(3):
         for more in ((), ("--broker-id", "1")):
             words = ("describe-producers", "--topic", topic, "--partition", str(number), *more)
-            ran = theirs_run(kafka, commands, TRANSACTIONS, words)
+            ran = theirs_run(kafka, commands, kafka_commands.TRANSACTIONS, words)
             mine = kac_data(kafka, "transactions", words)
             assert bool(ran.code) == bool(mine["errors"])
             told_rows = tabbed(ran.out) if not ran.code else []
@@ -225,13 +224,13 @@ def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
     everyone, key = ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
-    await send(link, AlterConfigs({everyone: (ConfigOp(key, SET, "false"),)}), validate_only=False)
+    await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield
-    await send(link, AlterConfigs({everyone: (ConfigOp(key, DELETE),)}), validate_only=False)
+    await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, DELETE),)}), validate_only=False)
 
 
 async def test_transactions(
-    kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, unverified: None
+    kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, unverified: None
 ) -> None:
     """A healthy transaction in partition 0, and hanging ones in 1 and 2: of these each side ends one."""
     await make_topic(link, name, partitions=3, retention_ms="-1")
@@ -252,15 +251,17 @@ async def test_transactions(
         starts = {partition: done.write(name, partition, b"late", times=[at]) for partition in (1, 2)}
         await asyncio.to_thread(compare_transactions, kafka, commands, name)
         refused_lines = [line.format(n=name) for line in REFUSED_TRANSACTIONS]
-        await asyncio.to_thread(both_refuse, kafka, commands, TRANSACTIONS, "transactions", refused_lines)
+        await asyncio.to_thread(
+            both_refuse, kafka, commands, kafka_commands.TRANSACTIONS, "transactions", refused_lines
+        )
         hanging = ["find-hanging", "--topic", name]
-        told = tabbed((await asyncio.to_thread(theirs_run, kafka, commands, TRANSACTIONS, hanging)).out)
+        told = tabbed((await asyncio.to_thread(theirs_run, kafka, commands, kafka_commands.TRANSACTIONS, hanging)).out)
         both = {(name, 1), (name, 2)}
         assert {(row["Topic"], int(row["Partition"])) for row in told} == both
         assert await asyncio.to_thread(hanging_places, kafka, name) == both
         abort = ["abort", "--topic", name]
         ended = [*abort, "--partition", "1", "--start-offset", str(starts[1])]
-        theirs = await asyncio.to_thread(theirs_run, kafka, commands, TRANSACTIONS, ended)
+        theirs = await asyncio.to_thread(theirs_run, kafka, commands, kafka_commands.TRANSACTIONS, ended)
         ended = [*abort, "--partition", "2", "--start-offset", str(starts[2]), "--yes"]
         refused = await asyncio.to_thread(kac, kafka, "transactions", ended)
         assert refused.code == 3
@@ -269,7 +270,9 @@ async def test_transactions(
             kac, kafka, "transactions", [*ended, "--accept", f"transaction-aborted={name}/2"]
         )
         assert (theirs.code, ours.code) == (0, 0), ours
-        assert not tabbed((await asyncio.to_thread(theirs_run, kafka, commands, TRANSACTIONS, hanging)).out)
+        assert not tabbed(
+            (await asyncio.to_thread(theirs_run, kafka, commands, kafka_commands.TRANSACTIONS, hanging)).out
+        )
         assert not await asyncio.to_thread(hanging_places, kafka, name)
         open_.end()
 
@@ -306,13 +309,15 @@ def folder(tmp_path: Path, name: str) -> Path:
     return tmp_path
 
 
-async def test_elections(kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, folder: Path) -> None:
+async def test_elections(
+    kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, folder: Path
+) -> None:
     await make_topic(link, name)
     lines = [line.format(n=name, f=folder) for line in REFUSED_ELECTIONS]
-    await asyncio.to_thread(both_refuse, kafka, commands, ELECTION, "topics", lines)
+    await asyncio.to_thread(both_refuse, kafka, commands, kafka_commands.ELECTION, "topics", lines)
     for type_, (code, said) in NOT_NEEDED.items():
         words = ["--election-type", type_, "--topic", name, "--partition", "0"]
-        theirs = await asyncio.to_thread(theirs_run, kafka, commands, ELECTION, words)
+        theirs = await asyncio.to_thread(theirs_run, kafka, commands, kafka_commands.ELECTION, words)
         ours = await asyncio.to_thread(kac, kafka, "topics", words)
         assert "Valid replica already elected" in theirs.out
         assert (theirs.code, ours.code, said in ours.err) == (0, code, True), ours
@@ -332,15 +337,17 @@ def leads_not_all(topic: str, broker_id: int, listing: TopicListing) -> bool:
     return any(each.leader != broker_id for each in listing.topics[topic].partitions)
 
 
-async def test_leaders_go_back(several: KafkaCluster, commands: KafkaCommands, name: str, tmp_path: Path) -> None:
+async def test_leaders_go_back(
+    several: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str, tmp_path: Path
+) -> None:
     """Broker 1 leads all partitions of which broker 2 is the preferred one, until each side elects."""
     link = Link(ConnectionSettings(bootstrap=several.addresses))
     try:
         topics = (f"{name}-a", f"{name}-b")
-        new = tuple(NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
-        assert await applied(link, CreateTopics(new))
-        moves = {MoveTarget(topic, number): (2, 1) for topic in topics for number in range(3)}
-        await send(link, AlterReassignments(moves), validate_only=False)
+        new = tuple(changes.NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
+        assert await applied(link, changes.CreateTopics(new))
+        moves = {changes.MoveTarget(topic, number): (2, 1) for topic in topics for number in range(3)}
+        await send(link, changes.AlterReassignments(moves), validate_only=False)
         await until_settled(lambda: list_reassignments(link), bool, within=30)
         for topic in topics:
             file = tmp_path / f"{topic}.json"
@@ -351,7 +358,7 @@ async def test_leaders_go_back(several: KafkaCluster, commands: KafkaCommands, n
                 ["--election-type", "preferred", "--path-to-json-file", str(file)],
             ):
                 if topic == topics[0]:
-                    ran = await asyncio.to_thread(theirs_run, several, commands, ELECTION, words)
+                    ran = await asyncio.to_thread(theirs_run, several, commands, kafka_commands.ELECTION, words)
                 else:
                     ran = await asyncio.to_thread(kac, several, "topics", words)
                 assert ran.code == 0, ran
@@ -372,12 +379,14 @@ def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 @pytest.mark.long
-async def test_unclean_elections(stoppable: KafkaCluster, commands: KafkaCommands, name: str) -> None:
+async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str) -> None:
     """The last replica in the ISR is down, another is up: each side elects it, and kac wants to be told so."""
     link = Link(ConnectionSettings(bootstrap=stoppable.addresses[:1]))
     topics = (f"{name}-a", f"{name}-b")
     try:
-        assert await applied(link, CreateTopics(tuple(NewTopic(each, assignments=((2, 3),)) for each in topics)))
+        assert await applied(
+            link, changes.CreateTopics(tuple(changes.NewTopic(each, assignments=((2, 3),)) for each in topics))
+        )
         stoppable.stop(3)
         producer = AIOKafkaProducer(bootstrap_servers=stoppable.bootstrap, acks=1)
         await producer.start()
@@ -387,7 +396,7 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: KafkaCommand
         stoppable.stop(2)
         stoppable.restart(3)
         words = [["--election-type", "unclean", "--topic", topic, "--partition", "0"] for topic in topics]
-        theirs = await asyncio.to_thread(theirs_run, stoppable, commands, ELECTION, words[0])
+        theirs = await asyncio.to_thread(theirs_run, stoppable, commands, kafka_commands.ELECTION, words[0])
         refused = await asyncio.to_thread(kac, stoppable, "topics", words[1])
         assert refused.code
         assert f"--accept unclean-loss={topics[1]}/0" in refused.err
@@ -405,7 +414,7 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: KafkaCommand
 
 
 @pytest.mark.long
-async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: KafkaCommands) -> None:
+async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
     """One by each side; kac refuses one that is alive."""
     words = ["unregister", "--id"]
     alive = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "2", "--yes"])
@@ -414,7 +423,7 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: Kafka
     for number in (2, 3):
         stoppable.stop(number)
     stoppable.await_brokers([1])
-    theirs = await asyncio.to_thread(theirs_run, stoppable, commands, CLUSTER, [*words, "2"])
+    theirs = await asyncio.to_thread(theirs_run, stoppable, commands, kafka_commands.CLUSTER, [*words, "2"])
     ours = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "3", "--yes"])
     assert (theirs.code, ours.code) == (0, 0), ours.err
     assert theirs.out == "Broker 2 is no longer registered.\n"
@@ -428,7 +437,9 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: Kafka
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
-async def test_records(kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, tmp_path: Path) -> None:
+async def test_records(
+    kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, tmp_path: Path
+) -> None:
     """Each side deletes in a topic of its own: the same is printed, and the same records are left."""
     topics = (f"{name}-a", f"{name}-b")
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
@@ -459,7 +470,7 @@ async def test_records(kafka: KafkaCluster, commands: KafkaCommands, link: Link,
         for path in files:
             words = ["--offset-json-file", path]
             if topic == topics[0]:
-                await asyncio.to_thread(theirs_run, kafka, commands, DELETE_RECORDS, words)
+                await asyncio.to_thread(theirs_run, kafka, commands, kafka_commands.DELETE_RECORDS, words)
             else:
                 accept = ["--yes", "--accept", f"records-deleted={topic}"]
                 codes.append((await asyncio.to_thread(kac, kafka, "topics", [*words, *accept])).code)

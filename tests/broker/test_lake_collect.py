@@ -23,21 +23,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.session import Session
@@ -60,33 +46,33 @@ ACL = Acl(
     AclOperation.parse("READ"),
     Permission.parse("DENY"),
 )
-CREATE = (CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
-SETTING: tuple[Edit, ...] = (
-    SetConfig(topic_resource(NAME), "retention.ms", "7200000"),
-    AppendConfig(topic_resource(NAME), "cleanup.policy", "compact"),
-    GrowTopic(NAME, 5),
-    SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
-    SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "15002"),
+CREATE = (plan_edits.CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
+SETTING: tuple[plan_edits.Edit, ...] = (
+    plan_edits.SetConfig(topic_resource(NAME), "retention.ms", "7200000"),
+    plan_edits.AppendConfig(topic_resource(NAME), "cleanup.policy", "compact"),
+    plan_edits.GrowTopic(NAME, 5),
+    plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
+    plan_edits.SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "15002"),
     # Brokers take keys that they do not know, and hide them.
-    SetConfig(broker_resource(1), "collect.plugin.token", Secret(PLANTED)),
-    SetQuota(PAIR, "producer_byte_rate", 1048576.0),
-    SetQuota(PAIR, "request_percentage", 12.5),
-    AddAcl(ACL),
-    UpsertScram(DAVE, 8192, Secret(PLANTED)),
+    plan_edits.SetConfig(broker_resource(1), "collect.plugin.token", Secret(PLANTED)),
+    plan_edits.SetQuota(PAIR, "producer_byte_rate", 1048576.0),
+    plan_edits.SetQuota(PAIR, "request_percentage", 12.5),
+    plan_edits.AddAcl(ACL),
+    plan_edits.UpsertScram(DAVE, 8192, Secret(PLANTED)),
 )
-UNSETTING: tuple[Edit, ...] = (
-    UnsetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms"),
-    UnsetConfig(broker_resource(1), "log.cleaner.backoff.ms"),
-    UnsetConfig(broker_resource(1), "collect.plugin.token"),
-    UnsetQuota(PAIR, "producer_byte_rate"),
-    UnsetQuota(PAIR, "request_percentage"),
-    RemoveAcl(ACL),
-    DeleteScram(DAVE),
-    DeleteTopic(NAME),
+UNSETTING: tuple[plan_edits.Edit, ...] = (
+    plan_edits.UnsetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms"),
+    plan_edits.UnsetConfig(broker_resource(1), "log.cleaner.backoff.ms"),
+    plan_edits.UnsetConfig(broker_resource(1), "collect.plugin.token"),
+    plan_edits.UnsetQuota(PAIR, "producer_byte_rate"),
+    plan_edits.UnsetQuota(PAIR, "request_percentage"),
+    plan_edits.RemoveAcl(ACL),
+    plan_edits.DeleteScram(DAVE),
+    plan_edits.DeleteTopic(NAME),
 )
 
 
-def change(context: Context, edits: Sequence[Edit]) -> None:
+def change(context: Context, edits: Sequence[plan_edits.Edit]) -> None:
     """All of them, in one plan, into the journal."""
 
     async def work(client: AdminClient) -> None:
@@ -178,14 +164,14 @@ def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCl
         principal="User:bob",
         permission=Permission.parse("ALLOW"),
     )
-    change(admin, [CreateTopic(NewTopic("collect-hidden", 1, 1)), AddAcl(only_bob)])
+    change(admin, [plan_edits.CreateTopic(NewTopic("collect-hidden", 1, 1)), plan_edits.AddAcl(only_bob)])
     try:
         whole = collect(lake, [admin])
         assert whole.complete, whole.message
         before = LastStates(lake).of(str(whole.clusters[0].cluster_id))
         denied = collect(lake, [alice])
     finally:
-        change(admin, [DeleteTopic("collect-hidden"), RemoveAcl(only_bob)])
+        change(admin, [plan_edits.DeleteTopic("collect-hidden"), plan_edits.RemoveAcl(only_bob)])
     assert denied.clusters[0].failure is None, denied.message
     told = landed_in(lake, denied.run_id)
     assert not [row for row in told if row["kind"] == "absent"]

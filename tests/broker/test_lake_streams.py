@@ -28,7 +28,7 @@ from console.collecting.results import status
 from console.lake.lake import Lake
 from console.lake.reader import Gone
 from console.lake.schema import HISTORY, KRAFT_RECORD, REQUEST
-from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic
+from console.model import changes
 from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.lake.request_lines import alter_configs, produce
@@ -65,16 +65,16 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
     whole = {"id": mine, "context": "here", "controllers": controllers, "request-topic": lines}
     name_sources(lake, whole, {"id": "x", "context": "here", "request-topic": short})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
-        topics = (NewTopic(name, 1, 1), NewTopic(lines, 2, 1), NewTopic(short, 2, 1))
-        await client.run(send, CreateTopics(topics), validate_only=False)
+        topics = (changes.NewTopic(name, 1, 1), changes.NewTopic(lines, 2, 1), changes.NewTopic(short, 2, 1))
+        await client.run(send, changes.CreateTopics(topics), validate_only=False)
         try:
             for number in range(kills + 1):
                 if number < 2:
                     for partition in range(2):
                         await ship(to(plain_cluster), short, wave(number), partition)
                 if number == 1:
-                    deleted = {LogTarget(short, 0): WAVE + 10, LogTarget(short, 1): 2 * WAVE}
-                    await client.run(send, DeleteRecords(deleted), validate_only=False)
+                    deleted = {changes.LogTarget(short, 0): WAVE + 10, changes.LogTarget(short, 1): 2 * WAVE}
+                    await client.run(send, changes.DeleteRecords(deleted), validate_only=False)
                 process = await started(lake, "run")
                 await ship(to(plain_cluster), lines, wave(number))
                 await retain(client, name, number)
@@ -84,7 +84,7 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
                 process.send_signal(signal.SIGTERM if number == kills else signal.SIGKILL)
                 assert await process.wait() == (0 if number == kills else -signal.SIGKILL)
         finally:
-            await client.run(send, DeleteTopics((name, lines, short)), validate_only=False)
+            await client.run(send, changes.DeleteTopics((name, lines, short)), validate_only=False)
     waves = kills + 1
     assert taken(lake, mine) == waves * READABLE
     of_mine = f"cluster_id = '{mine}'"
@@ -122,12 +122,12 @@ async def test_a_topic_of_the_same_name_is_another_topic(
     name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
         for waves in (1, 2):
-            await client.run(send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
+            await client.run(send, changes.CreateTopics((changes.NewTopic(name, 1, 1),)), validate_only=False)
             for number in range(waves):
                 await ship(to(plain_cluster), name, wave(number), 0)
             assert await (await started(lake, "update")).wait() == 0
             if waves == 1:
-                await client.run(send, DeleteTopics((name,)), validate_only=False)
+                await client.run(send, changes.DeleteTopics((name,)), validate_only=False)
         assert taken(lake, "x") == 3 * READABLE
         why = "0 or more offsets are lost: the topic was deleted and created again"
         assert status(lake).gone == (Gone("x", f"{name}-0", WAVE, why),)
@@ -145,7 +145,7 @@ async def test_a_topic_of_the_same_name_is_another_topic(
             in said.decode()
         )
         assert taken(lake, "x") == 3 * READABLE
-        await client.run(send, DeleteTopics((name,)), validate_only=False)
+        await client.run(send, changes.DeleteTopics((name,)), validate_only=False)
 
 
 @pytest.mark.takes(35)
@@ -234,8 +234,8 @@ def taken(lake: Lake, cluster_id: str) -> int:
 
 
 async def retain(client: AdminClient, topic: str, number: int) -> None:
-    op = ConfigOp("retention.ms", SET, str(700_000_000 + number))
-    await client.run(send, AlterConfigs({topic_resource(topic): (op,)}), validate_only=False)
+    op = changes.ConfigOp("retention.ms", SET, str(700_000_000 + number))
+    await client.run(send, changes.AlterConfigs({topic_resource(topic): (op,)}), validate_only=False)
 
 
 def as_admin(cluster: KafkaCluster) -> dict[str, Any]:

@@ -13,16 +13,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from console.admin import errors
 from console.admin.client import AdminClient
-from console.admin.errors import (
-    AdminError,
-    AuthenticationFailed,
-    NotKafkaBroker,
-    RequestTimedOut,
-    TlsFailed,
-    UnknownBroker,
-    Unreachable,
-)
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
@@ -101,7 +93,7 @@ async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
             assert {config.value for config in result.configs if config.name == "node.id"} == {str(node)}
         wrong = await link.call("describe_configs", broker_configs(1), to=broker(2))
         assert wrong.results[0].error_message == "Unexpected broker id, expected 2 or empty string, but received 1"
-        with pytest.raises(UnknownBroker, match="no broker 9 is alive: there are 1, 2, 3"):
+        with pytest.raises(errors.UnknownBroker, match="no broker 9 is alive: there are 1, 2, 3"):
             await link.call("describe_configs", broker_configs(9), to=broker(9))
 
 
@@ -135,10 +127,10 @@ async def test_a_broker_that_dies_in_the_middle(own_cluster: KafkaCluster) -> No
         await asyncio.to_thread(own_cluster.kill, dying)
         assert {answer.cluster_id for answer in await reads} == {own_cluster.cluster_id}
         assert (await link.call("metadata", all_topics)).cluster_id == own_cluster.cluster_id
-        with pytest.raises(AdminError) as failed:
+        with pytest.raises(errors.AdminError) as failed:
             await link.call("describe_configs", broker_configs(dying), to=broker(dying))
         assert str(dying) in failed.value.failure.message
-        assert isinstance(failed.value, Unreachable | UnknownBroker)
+        assert isinstance(failed.value, errors.Unreachable | errors.UnknownBroker)
         await asyncio.to_thread(own_cluster.restart, dying)
         response = await link.call("describe_configs", broker_configs(dying), to=broker(dying))
         assert response.results[0].error_code == 0
@@ -149,7 +141,7 @@ async def test_a_broker_that_hangs_times_out_and_is_asked_again_when_it_is_back(
         await link.call("describe_configs", broker_configs(3), to=broker(3))
         with (
             plain_cluster.hanging(3),
-            pytest.raises(RequestTimedOut, match="did not answer describe_configs in time"),
+            pytest.raises(errors.RequestTimedOut, match="did not answer describe_configs in time"),
         ):
             await link.call("describe_configs", broker_configs(3), to=broker(3), timeout=0.5)
         response = await link.call("describe_configs", broker_configs(3), to=broker(3))
@@ -179,7 +171,7 @@ def mtls_addresses(cluster: KafkaCluster) -> tuple[tuple[str, int], ...]:
     return tuple((host, int(port)) for host, port in pairs)
 
 
-async def refused(settings: ConnectionSettings, kind: type[AdminError]) -> str:
+async def refused(settings: ConnectionSettings, kind: type[errors.AdminError]) -> str:
     """Message and remedy of the one error that connecting gives, after the checks that hold for all of them."""
     async with linked(replace(settings, connect_timeout=5)) as link:
         with pytest.raises(kind) as failed:
@@ -213,7 +205,7 @@ async def test_the_clients_own_loop_does_tls(secure_cluster: KafkaCluster, host:
 @pytest.mark.parametrize("user", ["admin", "nobody"])
 async def test_wrong_credentials(secure_cluster: KafkaCluster, mechanism: str, user: str) -> None:
     wrong = sasl(secure_cluster, mechanism, user, password="not-the-password")
-    told = await refused(secure(secure_cluster, sasl=wrong), AuthenticationFailed)
+    told = await refused(secure(secure_cluster, sasl=wrong), errors.AuthenticationFailed)
     assert f"refused the {mechanism} credentials" in told
     assert "Check user name and password" in told
 
@@ -221,46 +213,46 @@ async def test_wrong_credentials(secure_cluster: KafkaCluster, mechanism: str, u
 async def test_a_mechanism_that_the_listener_lacks_is_told_with_those_that_it_has(
     secure_cluster: KafkaCluster,
 ) -> None:
-    told = await refused(secure(secure_cluster, sasl=sasl(secure_cluster, "SCRAM-SHA-1")), AuthenticationFailed)
+    told = await refused(secure(secure_cluster, sasl=sasl(secure_cluster, "SCRAM-SHA-1")), errors.AuthenticationFailed)
     assert "does not support SCRAM-SHA-1; it supports " in told
     assert all(name in told for name in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
 
 
 async def test_a_tls_port_spoken_to_in_the_clear(secure_cluster: KafkaCluster) -> None:
     for addresses in (secure_cluster.addresses, mtls_addresses(secure_cluster)):
-        told = await refused(plain(addresses[0]), TlsFailed)
+        told = await refused(plain(addresses[0]), errors.TlsFailed)
         assert "looks like a TLS listener" in told
         assert "security.protocol=SSL or SASL_SSL" in told
 
 
 async def test_sasl_in_the_clear_to_a_tls_port(secure_cluster: KafkaCluster) -> None:
     settings = secure(secure_cluster, security_protocol="SASL_PLAINTEXT", tls=None)
-    assert "security.protocol=SASL_SSL" in await refused(settings, TlsFailed)
+    assert "security.protocol=SASL_SSL" in await refused(settings, errors.TlsFailed)
 
 
 async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, tmp_path: Path) -> None:
     tls = TlsSettings(trust=Store("PEM", path=Authority(tmp_path / "tls").pem))
     settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=tls)
-    told = await refused(settings, TlsFailed)
+    told = await refused(settings, errors.TlsFailed)
     assert "does not speak TLS" in told
     assert "PLAINTEXT" not in told
 
 
 async def test_a_certificate_that_is_not_trusted(secure_cluster: KafkaCluster) -> None:
-    told = await refused(secure(secure_cluster, tls=TlsSettings()), TlsFailed)
+    told = await refused(secure(secure_cluster, tls=TlsSettings()), errors.TlsFailed)
     assert "certificate is not accepted" in told
     assert "ssl.truststore.location" in told
 
 
 async def test_no_sasl_where_the_listener_wants_it(secure_cluster: KafkaCluster) -> None:
-    told = await refused(secure(secure_cluster, security_protocol="SSL", sasl=None), AuthenticationFailed)
+    told = await refused(secure(secure_cluster, security_protocol="SSL", sasl=None), errors.AuthenticationFailed)
     assert "it seems to want SASL" in told
     assert "security.protocol=SASL_SSL" in told
 
 
 async def test_sasl_where_the_listener_has_none(plain_cluster: KafkaCluster) -> None:
     settings = plain(plain_cluster.addresses[0], security_protocol="SASL_PLAINTEXT", sasl=sasl(plain_cluster, "PLAIN"))
-    told = await refused(settings, AuthenticationFailed)
+    told = await refused(settings, errors.AuthenticationFailed)
     assert "has no SASL" in told
     assert "security.protocol=PLAINTEXT" not in told
 
@@ -278,14 +270,14 @@ async def test_a_client_certificate_lets_in(secure_cluster: KafkaCluster) -> Non
 
 async def test_no_client_certificate_where_one_is_wanted(secure_cluster: KafkaCluster) -> None:
     settings = plain(*mtls_addresses(secure_cluster), security_protocol="SSL", tls=trusting(secure_cluster))
-    told = await refused(settings, TlsFailed)
+    told = await refused(settings, errors.TlsFailed)
     assert "seems to want a client certificate" in told
     assert "ssl.keystore.location" in told
 
 
 async def test_a_controllers_listener_is_no_brokers(plain_cluster: KafkaCluster) -> None:
     port = plain_cluster._ports[1].controller
-    told = await refused(plain(("127.0.0.1", port)), NotKafkaBroker)
+    told = await refused(plain(("127.0.0.1", port)), errors.NotKafkaBroker)
     assert "controller's listener" in told
 
 

@@ -13,36 +13,8 @@ from console.admin.changes import send
 from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    Outcome,
-    ScramUser,
-    Status,
-)
-from console.model.codes import (
-    APPEND,
-    DELETE,
-    SET,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -78,38 +50,47 @@ class Case:
     """A change, what has to be there before it, and its API's key."""
 
     api_key: int
-    change: Callable[[str], ChangeRequest]
-    before: tuple[Callable[[str], ChangeRequest], ...] = ()
+    change: Callable[[str], changes.ChangeRequest]
+    before: tuple[Callable[[str], changes.ChangeRequest], ...] = ()
 
 
-def make_topic(name: str) -> ChangeRequest:
-    return CreateTopics((NewTopic(name, 1, 1),))
+def make_topic(name: str) -> changes.ChangeRequest:
+    return changes.CreateTopics((changes.NewTopic(name, 1, 1),))
 
 
 def acls(name: str) -> tuple[Acl, ...]:
-    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
-    read, allow = AclOperation.parse("read"), Permission.parse("allow")
+    topic, literal = codes.AclResourceType.parse("topic"), codes.PatternType.parse("literal")
+    read, allow = codes.AclOperation.parse("read"), codes.Permission.parse("allow")
     return (Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
 
 
-def set_retention(name: str) -> ChangeRequest:
-    ops = ConfigOp("retention.ms", SET, "5000"), ConfigOp("cleanup.policy", APPEND, "compact")
-    return AlterConfigs({topic_resource(name): ops})
+def set_retention(name: str) -> changes.ChangeRequest:
+    ops = (
+        changes.ConfigOp("retention.ms", codes.SET, "5000"),
+        changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+    )
+    return changes.AlterConfigs({topic_resource(name): ops})
 
 
 CASES = {
     "configs": Case(44, set_retention, (make_topic,)),
-    "quotas": Case(49, lambda name: AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})),
-    "create topics": Case(19, lambda name: CreateTopics((NewTopic(name, 2, 1),))),
-    "delete topics": Case(20, lambda name: DeleteTopics((name,)), (make_topic,)),
-    "create partitions": Case(37, lambda name: CreatePartitions({name: 3}, was={name: 1}), (make_topic,)),
-    "create ACLs": Case(30, lambda name: CreateAcls(acls(name))),
-    "delete ACLs": Case(31, lambda name: DeleteAcls(acls(name)), (lambda name: CreateAcls(acls(name)),)),
-    "SCRAM": Case(51, lambda name: AlterScram({ScramUser(name, ScramMechanism(1)): (4096, Secret("p"))})),
+    "quotas": Case(
+        49, lambda name: changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+    ),
+    "create topics": Case(19, lambda name: changes.CreateTopics((changes.NewTopic(name, 2, 1),))),
+    "delete topics": Case(20, lambda name: changes.DeleteTopics((name,)), (make_topic,)),
+    "create partitions": Case(37, lambda name: changes.CreatePartitions({name: 3}, was={name: 1}), (make_topic,)),
+    "create ACLs": Case(30, lambda name: changes.CreateAcls(acls(name))),
+    "delete ACLs": Case(
+        31, lambda name: changes.DeleteAcls(acls(name)), (lambda name: changes.CreateAcls(acls(name)),)
+    ),
+    "SCRAM": Case(
+        51, lambda name: changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, Secret("p"))})
+    ),
 }
 
 
-async def single(link: Link, change: ChangeRequest) -> Outcome:
+async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
     (outcome,) = await send(link, change, validate_only=False)
     return outcome
 
@@ -129,21 +110,21 @@ async def test_a_lost_answer_is_looked_up(
     proxy.seen.clear()
     proxy.arm(case.api_key, Cut.BEFORE)
     outcome = await single(link, change)
-    assert outcome.status is Status.UNKNOWN, "that it does not show proves nothing"
+    assert outcome.status is changes.Status.UNKNOWN, "that it does not show proves nothing"
     assert outcome.failure is not None
     assert "look at the cluster before you repeat it" in outcome.failure.remedy
     proxy.arm(case.api_key, Cut.AFTER)
-    assert await single(link, change) == Outcome(outcome.target, Status.APPLIED)
+    assert await single(link, change) == changes.Outcome(outcome.target, changes.Status.APPLIED)
     assert proxy.seen.count(case.api_key) == 2, "each change was sent once"
 
 
 async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
     """The same iterations as before: the new password is in force or not."""
-    user = ScramUser(name, ScramMechanism(1))
-    assert (await single(direct, AlterScram({user: (4096, Secret("old"))}))).ok
+    user = changes.ScramUser(name, codes.ScramMechanism(1))
+    assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
     proxy.arm(51, Cut.AFTER)
-    outcome = await single(link, AlterScram({user: (4096, Secret("new"))}))
-    assert outcome.status is Status.UNKNOWN
+    outcome = await single(link, changes.AlterScram({user: (4096, Secret("new"))}))
+    assert outcome.status is changes.Status.UNKNOWN
     assert outcome.failure is not None
     assert "before you repeat it" in outcome.failure.remedy
     assert not outcome.ok
@@ -155,12 +136,14 @@ async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, nam
     async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
         link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
         try:
-            both = (ConfigOp(key, SET, Secret("s")), ConfigOp(seen, SET, "2"))
+            both = (changes.ConfigOp(key, codes.SET, Secret("s")), changes.ConfigOp(seen, codes.SET, "2"))
             proxy.arm(44, Cut.AFTER)
-            outcome = await single(link, AlterConfigs({node: both}))
-            assert outcome.status is Status.APPLIED
-            undo = AlterConfigs({node: (ConfigOp(key, DELETE), ConfigOp(seen, DELETE))}, broker=1)
-            assert (await single(link, undo)).status is Status.APPLIED
+            outcome = await single(link, changes.AlterConfigs({node: both}))
+            assert outcome.status is changes.Status.APPLIED
+            undo = changes.AlterConfigs(
+                {node: (changes.ConfigOp(key, codes.DELETE), changes.ConfigOp(seen, codes.DELETE))}, broker=1
+            )
+            assert (await single(link, undo)).status is changes.Status.APPLIED
         finally:
             await link.close()
 
@@ -169,7 +152,7 @@ async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, di
     assert (await single(direct, make_topic(name))).ok
     proxy.arm(44, Cut.AFTER)
     (outcome,) = await send(link, set_retention(name), validate_only=True)
-    assert outcome.status is Status.VALID
+    assert outcome.status is changes.Status.VALID
 
 
 async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> None:
@@ -177,13 +160,15 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
     async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
         link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
         try:
-            assert (await single(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))).ok
-            for cut, status in ((Cut.BEFORE, Status.UNKNOWN), (Cut.AFTER, Status.APPLIED)):
+            assert (await single(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))).ok
+            for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
                 proxy.arm(45, cut)
-                assert (await single(link, AlterReassignments({MoveTarget(name, 0): (2, 1)}))).status is status
-            for cut, status in ((Cut.BEFORE, Status.UNKNOWN), (Cut.AFTER, Status.APPLIED)):
+                assert (
+                    await single(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}))
+                ).status is status
+            for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
                 proxy.arm(43, cut)
-                assert (await single(link, ElectLeaders((place,)))).status is status
+                assert (await single(link, changes.ElectLeaders((place,)))).status is status
         finally:
             await link.close()
 
@@ -196,8 +181,8 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
     direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
     try:
         await link.refresh()
-        made = tuple(NewTopic(f"{name}-{number}", 2, 1) for number in range(200))
-        sending = asyncio.create_task(send(link, CreateTopics(made, timeout_ms=20_000), validate_only=False))
+        made = tuple(changes.NewTopic(f"{name}-{number}", 2, 1) for number in range(200))
+        sending = asyncio.create_task(send(link, changes.CreateTopics(made, timeout_ms=20_000), validate_only=False))
         await asyncio.to_thread(own_cluster.kill, first)
         try:
             outcomes = await sending
@@ -205,9 +190,9 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
             outcomes = ()
         there = (await topics.describe_topics(direct)).topics
         for outcome in outcomes:
-            if outcome.status is Status.APPLIED:
+            if outcome.status is changes.Status.APPLIED:
                 assert outcome.target.name in there
-            elif outcome.status is not Status.UNKNOWN:
+            elif outcome.status is not changes.Status.UNKNOWN:
                 assert outcome.target.name not in there
         if not outcomes:
             assert not [topic for topic in made if topic.name in there]
@@ -227,9 +212,9 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
         try:
             await link.refresh()
             proxy.arm(49, Cut.BEFORE, kill_all)
-            change = AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+            change = changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
             outcome = await single(link, change)
-            assert outcome.status is Status.UNKNOWN
+            assert outcome.status is changes.Status.UNKNOWN
             assert outcome.failure is not None
             assert outcome.failure.name == "DISCONNECTED"
             assert "before you repeat it" in outcome.failure.remedy

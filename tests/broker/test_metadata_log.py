@@ -23,7 +23,7 @@ from console.lake.inputs import Controllers, Inputs
 from console.lake.kraft import LogPlan, plan_fetched, read_splits
 from console.lake.plans import Offset, Settings
 from console.lake.redact import HIDDEN
-from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
+from console.model import changes
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
 from tests.support.kafka_cluster import KafkaCluster
@@ -62,9 +62,9 @@ async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
 async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
     cluster: KafkaCluster, client: AdminClient
 ) -> None:
-    await _send(client, CreateTopics((NewTopic("orders", partitions=3, replication=3),)))
-    secret = ConfigOp(KEYSTORE, SET, PLANTED)
-    await _send(client, AlterConfigs({broker_resource(1): (secret,)}, broker=1))
+    await _send(client, changes.CreateTopics((changes.NewTopic("orders", partitions=3, replication=3),)))
+    secret = changes.ConfigOp(KEYSTORE, SET, PLANTED)
+    await _send(client, changes.AlterConfigs({broker_resource(1): (secret,)}, broker=1))
     await _change(client, 1)
     fetched, following = await client.run(_caught_up, cluster, 0)
     kept = _in_files(cluster, following)
@@ -163,14 +163,14 @@ async def test_what_serves_no_metadata_log_is_said(cluster: KafkaCluster, client
     assert ahead.value.failure.name == "LOG_DIVERGES"
 
 
-async def _send(client: AdminClient, change: ChangeRequest) -> None:
+async def _send(client: AdminClient, change: changes.ChangeRequest) -> None:
     for outcome in await client.run(send, change, validate_only=False):
-        assert outcome.status is Status.APPLIED, outcome
+        assert outcome.status is changes.Status.APPLIED, outcome
 
 
 async def _change(client: AdminClient, count: int) -> None:
-    ops = (ConfigOp("retention.ms", SET, str(600_000 + count)),)
-    await _send(client, AlterConfigs({topic_resource("orders"): ops}))
+    ops = (changes.ConfigOp("retention.ms", SET, str(600_000 + count)),)
+    await _send(client, changes.AlterConfigs({topic_resource("orders"): ops}))
 
 
 async def _read(link: Link, cluster: KafkaCluster, start: int) -> list[dict[str, Any]]:

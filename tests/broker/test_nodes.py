@@ -13,15 +13,7 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.model.changes import (
-    BrokerTarget,
-    CreateTopics,
-    FeatureTarget,
-    NewTopic,
-    Status,
-    UnregisterBroker,
-    UpdateFeatures,
-)
+from console.model import changes as model_changes
 from console.model.cluster import Broker, NodeFeatures
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG
 from console.model.config import CLUSTER_DEFAULT, broker_resource
@@ -105,7 +97,7 @@ async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaClu
     (edit,) = report.added
     assert edit.was == began
     assert risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged)) == ()
-    assert (await check_plan(session)).results[0].outcomes[0].status is Status.VALID
+    assert (await check_plan(session)).results[0].outcomes[0].status is model_changes.Status.VALID
     assert await level(session, METADATA) == began
     await applied(session)
     assert await level(session, METADATA) == raised
@@ -122,9 +114,9 @@ async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaClu
     below = {KAFKA_4_3: 22, KAFKA_3_9: 16}[nodes.version]
     (lowered,) = (await staged(session, f"feature set {METADATA}={below}")).refused
     assert "changed the format of the metadata log" in lowered.reason
-    request = UpdateFeatures({METADATA: below}, frozenset({METADATA}))
+    request = model_changes.UpdateFeatures({METADATA: below}, frozenset({METADATA}))
     (outcome,) = await session.client.run(changes.send, request, validate_only=False)
-    assert outcome.target == FeatureTarget(METADATA)
+    assert outcome.target == model_changes.FeatureTarget(METADATA)
     assert outcome.failure is not None
     assert outcome.failure.name == "INVALID_UPDATE_VERSION"
 
@@ -178,8 +170,8 @@ async def test_the_quorum_of_all_nodes(session: Session, nodes: KafkaCluster) ->
 
 
 async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: KafkaCluster) -> None:
-    made = NewTopic("on-four", assignments=((4, 1), (1, 2), (3, 4)))
-    await session.client.run(changes.send, CreateTopics((made,)), validate_only=False)
+    made = model_changes.NewTopic("on-four", assignments=((4, 1), (1, 2), (3, 4)))
+    await session.client.run(changes.send, model_changes.CreateTopics((made,)), validate_only=False)
     (alive,) = (await staged(session, "unregister broker 4")).refused
     assert "is alive" in alive.reason
 
@@ -198,7 +190,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
 
     await asyncio.to_thread(nodes.restart, 4)
     conflict = await apply_plan(session, ApplyOptions(risks=frozenset({"replicas-remain"})))
-    assert [each.staged.edit.target for each in conflict.conflicts] == [BrokerTarget(4)]
+    assert [each.staged.edit.target for each in conflict.conflicts] == [model_changes.BrokerTarget(4)]
     assert not conflict.sent
 
     nodes.stop(4)
@@ -209,7 +201,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
         await applied(session, "replicas-remain")
     described = await session.client.run(cluster.describe_cluster)
     assert 4 not in {broker.id for broker in described.brokers}
-    (gone,) = await session.client.run(changes.send, UnregisterBroker(4), validate_only=False)
+    (gone,) = await session.client.run(changes.send, model_changes.UnregisterBroker(4), validate_only=False)
     assert gone.failure is not None
     assert gone.failure.name == "BROKER_ID_NOT_REGISTERED"
     kept = (await session.client.run(topics.describe_topics, ["on-four"])).topics["on-four"]

@@ -15,36 +15,9 @@ from console.admin.configs import list_config_resources
 from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.model import changes as model_changes
+from console.model import codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    Outcome,
-    PartitionTarget,
-    ScramUser,
-    Status,
-)
-from console.model.codes import (
-    APPEND,
-    SET,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -119,10 +92,10 @@ async def link(
     await made.close()
 
 
-async def applied(link: Link, change: ChangeRequest, *, check: bool = False) -> None:
+async def applied(link: Link, change: model_changes.ChangeRequest, *, check: bool = False) -> None:
     outcomes = await send(link, change, validate_only=check)
-    wanted = Status.VALID if check else Status.APPLIED
-    assert outcomes == tuple(Outcome(outcome.target, wanted) for outcome in outcomes)
+    wanted = model_changes.Status.VALID if check else model_changes.Status.APPLIED
+    assert outcomes == tuple(model_changes.Outcome(outcome.target, wanted) for outcome in outcomes)
 
 
 async def has(link: Link, api: str) -> bool:
@@ -139,11 +112,11 @@ async def test_the_cluster(kafka39: KafkaCluster, link: Link) -> None:
 
 
 async def test_a_topics_life(link: Link, name: str) -> None:
-    create = CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "1000"}),))
+    create = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"retention.ms": "1000"}),))
     await applied(link, create, check=True)
     await applied(link, create)
-    await applied(link, CreatePartitions({name: 2}), check=True)
-    await applied(link, CreatePartitions({name: 2}))
+    await applied(link, model_changes.CreatePartitions({name: 2}), check=True)
+    await applied(link, model_changes.CreatePartitions({name: 2}))
     topic = (await topics.describe_topics(link, [name])).topics[name]
     assert [partition.leader for partition in topic.partitions] == [1, 1]
     deadline = time.monotonic() + PATIENCE
@@ -154,19 +127,29 @@ async def test_a_topics_life(link: Link, name: str) -> None:
         assert time.monotonic() < deadline
     assert found == [0, 1]
     assert only.total_bytes == -1
-    await applied(link, DeleteTopics((name,)))
+    await applied(link, model_changes.DeleteTopics((name,)))
     assert (await topics.describe_topics(link, [name])).failures[name].name == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
     """Where there is no incremental call the whole is replaced, and nothing that is not edited is lost."""
     resource, node = topic_resource(name), broker_resource(1)
-    await applied(link, CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "1000", "segment.ms": "9000"}),)))
-    ops = {resource: (ConfigOp("retention.ms", SET, "2000"), ConfigOp("cleanup.policy", APPEND, "compact"))}
+    await applied(
+        link,
+        model_changes.CreateTopics(
+            (model_changes.NewTopic(name, 1, 1, configs={"retention.ms": "1000", "segment.ms": "9000"}),)
+        ),
+    )
+    ops = {
+        resource: (
+            model_changes.ConfigOp("retention.ms", codes.SET, "2000"),
+            model_changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+        )
+    }
     prior = {resource: {"retention.ms": "1000", "segment.ms": "9000"}}
     mark = kafka39.request_log.mark()
-    await applied(link, AlterConfigs(ops, prior=prior), check=True)
-    await applied(link, AlterConfigs(ops, prior=prior))
+    await applied(link, model_changes.AlterConfigs(ops, prior=prior), check=True)
+    await applied(link, model_changes.AlterConfigs(ops, prior=prior))
     api = "INCREMENTAL_ALTER_CONFIGS" if await has(link, "incremental_alter_configs") else "ALTER_CONFIGS"
     assert [e.request["validateOnly"] for e in kafka39.request_log.wait_for(2, api, since=mark)] == [True, False]
     listing = await configs.describe_configs(link, [resource, node], documentation=True)
@@ -180,13 +163,13 @@ async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
 
 
 async def test_quotas_and_users(link: Link, name: str) -> None:
-    entity, user = QuotaEntity.of({"user": name}), ScramUser(name, ScramMechanism(1))
-    set_quota = AlterQuotas({entity: {"producer_byte_rate": 1.0}})
-    set_password = AlterScram({user: (4096, Secret("p"))})
+    entity, user = QuotaEntity.of({"user": name}), model_changes.ScramUser(name, codes.ScramMechanism(1))
+    set_quota = model_changes.AlterQuotas({entity: {"producer_byte_rate": 1.0}})
+    set_password = model_changes.AlterScram({user: (4096, Secret("p"))})
     if await has(link, "describe_client_quotas"):
         await applied(link, set_quota)
         assert (await quotas.describe_quotas(link))[entity] == {"producer_byte_rate": 1.0}
-        await applied(link, AlterQuotas({entity: {"producer_byte_rate": None}}))
+        await applied(link, model_changes.AlterQuotas({entity: {"producer_byte_rate": None}}))
         await applied(link, set_password)
         assert name in (await scram.describe_scram(link)).users
         return
@@ -199,13 +182,16 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
 
 
 async def test_leaders_and_moves(link: Link, name: str) -> None:
-    await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
-    place = PartitionTarget(name, 0)
-    changes = ElectLeaders((place,)), AlterReassignments({MoveTarget(name, 0): (1,)})
+    await applied(link, model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1),)))
+    place = model_changes.PartitionTarget(name, 0)
+    changes = (
+        model_changes.ElectLeaders((place,)),
+        model_changes.AlterReassignments({model_changes.MoveTarget(name, 0): (1,)}),
+    )
     if await has(link, "elect_leaders"):
         for change in changes:
             (outcome,) = await send(link, change, validate_only=False)
-            assert outcome.status is Status.APPLIED
+            assert outcome.status is model_changes.Status.APPLIED
         assert await partitions.list_reassignments(link) == ()
         return
     for change in changes:
@@ -216,16 +202,18 @@ async def test_leaders_and_moves(link: Link, name: str) -> None:
 
 
 async def test_acls(link: Link, name: str) -> None:
-    topic, prefixed = AclResourceType.parse("topic"), PatternType.parse("prefixed")
-    acl = Acl(topic, name, prefixed, f"User:{name}", "*", AclOperation.parse("read"), Permission.parse("deny"))
-    await applied(link, CreateAcls((acl,)))
+    topic, prefixed = codes.AclResourceType.parse("topic"), codes.PatternType.parse("prefixed")
+    acl = Acl(
+        topic, name, prefixed, f"User:{name}", "*", codes.AclOperation.parse("read"), codes.Permission.parse("deny")
+    )
+    await applied(link, model_changes.CreateAcls((acl,)))
     assert acl in await acls.describe_acls(link)
-    await applied(link, DeleteAcls((acl,)))
+    await applied(link, model_changes.DeleteAcls((acl,)))
     assert acl not in await acls.describe_acls(link)
 
 
 async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
-    await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    await applied(link, model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1),)))
     producer = AIOKafkaProducer(bootstrap_servers=kafka39.bootstrap)
     await producer.start()
     for _ in range(3):

@@ -22,9 +22,9 @@ from console.admin.quotas import describe_quotas
 from console.admin.scram import describe_scram
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
-from console.model.changes import AlterScram, ChangeRequest, CreateTopics, NewTopic, ScramUser, Status
+from console.model import changes as model_changes
+from console.model import codes
 from console.model.cluster import Partition, ScramCredential, Topic
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -45,7 +45,7 @@ WORLD = World(
     topics=("random-1", "random-2", "random-3", "random-4"),
     brokers=(1, 2, 3),
     values={
-        TOPIC: {
+        codes.TOPIC: {
             "cleanup.policy": ("compact", "delete", "compact,delete"),
             "compression.type": ("lz4", "zstd", "producer"),
             "flush.ms": ("5000", "1s"),
@@ -56,7 +56,7 @@ WORLD = World(
             "retention.ms": ("604800000", "7d", "-1"),
             "segment.ms": ("12h", "1d"),
         },
-        BROKER: {
+        codes.BROKER: {
             "a.plugin.key": ("x", "y"),
             "compression.type": ("gzip", "producer"),
             "log.cleaner.backoff.ms": ("20s", "15000"),
@@ -69,19 +69,19 @@ WORLD = World(
             "max.connections": ("1000", "2000"),
             "message.max.bytes": ("2MiB", "3MiB"),
         },
-        GROUP: {
+        codes.GROUP: {
             "consumer.heartbeat.interval.ms": ("5s", "6000"),
             "consumer.session.timeout.ms": ("50s", "45000"),
         },
-        CLIENT_METRICS: {
+        codes.CLIENT_METRICS: {
             "interval.ms": ("30s", "60000"),
             "match": ("client_software_name=a.*", ""),
             "metrics": ("org.apache.kafka.producer.", ""),
         },
     },
     lists={
-        TOPIC: {"cleanup.policy": ("delete", "compact"), "leader.replication.throttled.replicas": ("0:1", "0:2")},
-        BROKER: {"log.cleanup.policy": ("delete", "compact")},
+        codes.TOPIC: {"cleanup.policy": ("delete", "compact"), "leader.replication.throttled.replicas": ("0:1", "0:2")},
+        codes.BROKER: {"log.cleanup.policy": ("delete", "compact")},
     },
     groups=("random-g1", "random-g2"),
     metrics=("random-m1", "random-m2"),
@@ -95,7 +95,7 @@ WORLD_3_9 = replace(
 """Kafka 3.9 has no configs of groups, and tells no defaults of client metrics."""
 
 BROKER_KEYS = (
-    *WORLD.values[BROKER],
+    *WORLD.values[codes.BROKER],
     *WORLD.secrets,
     "log.flush.scheduler.interval.ms",
     "log.retention.hours",
@@ -137,17 +137,17 @@ async def read(link: Link, world: World) -> Snapshot:
         [
             *map(topic_resource, listing.topics),
             CLUSTER_DEFAULT,
-            *(ConfigResource(GROUP, name) for name in world.groups),
-            *(ConfigResource(CLIENT_METRICS, name) for name in world.metrics),
+            *(ConfigResource(codes.GROUP, name) for name in world.groups),
+            *(ConfigResource(codes.CLIENT_METRICS, name) for name in world.metrics),
         ],
     )
     brokers = await describe_configs(link, map(broker_resource, world.brokers), keys=BROKER_KEYS)
     loggers = await describe_configs(
-        link, [ConfigResource(BROKER_LOGGER, str(broker)) for broker in world.brokers], keys=world.loggers
+        link, [ConfigResource(codes.BROKER_LOGGER, str(broker)) for broker in world.brokers], keys=world.loggers
     )
     assert not brokers.failures
     assert not loggers.failures
-    assert all(resource.type == TOPIC for resource in others.failures), others.failures
+    assert all(resource.type == codes.TOPIC for resource in others.failures), others.failures
     at = datetime.now(UTC)
     return Snapshot(
         cluster=cluster,
@@ -180,9 +180,9 @@ def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Sna
             return found, left
 
 
-def send(client: AdminClient, request: ChangeRequest) -> None:
+def send(client: AdminClient, request: model_changes.ChangeRequest) -> None:
     outcomes = client.submit(changes.send, request, validate_only=False).result()
-    assert [outcome for outcome in outcomes if outcome.status is not Status.APPLIED] == []
+    assert [outcome for outcome in outcomes if outcome.status is not model_changes.Status.APPLIED] == []
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,15 @@ def send(client: AdminClient, request: ChangeRequest) -> None:
 )
 def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, world: World, plans: int) -> None:
     rng = Random(20_250_512)
-    send(client, CreateTopics((NewTopic(FIRST, 1, 1),)))
+    send(client, model_changes.CreateTopics((model_changes.NewTopic(FIRST, 1, 1),)))
     # While somebody has a credential of each mechanism, Kafka's loss of credentials (see below) can't come in between.
     for mechanism in (1, 2):
-        send(client, AlterScram({ScramUser("random-anchor", ScramMechanism(mechanism)): (4096, Secret("x"))}))
+        send(
+            client,
+            model_changes.AlterScram(
+                {model_changes.ScramUser("random-anchor", codes.ScramMechanism(mechanism)): (4096, Secret("x"))}
+            ),
+        )
     the_rest = client.submit(read_the_rest, world).result()
     snapshot = client.submit(read, world).result()
     staged = 0
@@ -219,19 +224,30 @@ def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, wor
 
 def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
     """In one change with the deletion brokers lose it, though the controller keeps it: so a plan sends it apart."""
-    sha512 = ScramMechanism(2)
-    leaving, coming = ScramUser("random-leaving", sha512), ScramUser("random-coming", sha512)
+    sha512 = codes.ScramMechanism(2)
+    leaving, coming = (
+        model_changes.ScramUser("random-leaving", sha512),
+        model_changes.ScramUser("random-coming", sha512),
+    )
     users = client.submit(describe_scram).result().users
-    others = [ScramUser(user, c.mechanism) for user, all_ in users.items() for c in all_ if c.mechanism == sha512]
+    others = [
+        model_changes.ScramUser(user, c.mechanism)
+        for user, all_ in users.items()
+        for c in all_
+        if c.mechanism == sha512
+    ]
     if others:
-        send(client, AlterScram({}, tuple(others)))
-    send(client, AlterScram({leaving: (4096, Secret("x"))}))
+        send(client, model_changes.AlterScram({}, tuple(others)))
+    send(client, model_changes.AlterScram({leaving: (4096, Secret("x"))}))
     snapshot = structs.replace(
         client.submit(read, WORLD).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)}
     )
     plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, Secret("y"))], snapshot).plan
     steps = compile_plan(plan, Facts())
-    assert [bool(step.request.upserts) for step in steps if isinstance(step.request, AlterScram)] == [True, False]
+    assert [bool(step.request.upserts) for step in steps if isinstance(step.request, model_changes.AlterScram)] == [
+        True,
+        False,
+    ]
     for step in steps:
         send(client, step.request)
         wanted = predict(snapshot, structs.replace(plan, staged=step.staged)).scram

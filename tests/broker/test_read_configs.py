@@ -9,24 +9,12 @@ from console.admin import configs
 from console.admin.configs import list_config_resources
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.model import codes
 from console.model.changes import (
     AlterConfigs,
     ConfigOp,
     CreateTopics,
     NewTopic,
-)
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DEFAULT_CONFIG,
-    DELETE,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    SET,
-    ResourceType,
 )
 from console.model.config import (
     CLUSTER_DEFAULT,
@@ -100,8 +88,8 @@ async def test_many_topics_come_in_chunks_and_equal_sets_are_one(link: Link, nam
 async def test_each_failure_is_its_resources_own(kafka: KafkaCluster, link: Link, name: str) -> None:
     await make_topic(link, name)
     fine, gone = topic_resource(name), topic_resource("no-such-topic")
-    nobody, unknown = broker_resource(99), ConfigResource(ResourceType(99), "x")
-    word = ConfigResource(BROKER, "one")
+    nobody, unknown = broker_resource(99), ConfigResource(codes.ResourceType(99), "x")
+    word = ConfigResource(codes.BROKER, "one")
     listing = await configs.describe_configs(link, [gone, nobody, unknown, word, fine, broker_resource(1)])
     assert listing.sets.keys() == {fine, broker_resource(1)}
     assert listing.failures[gone].name == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -113,7 +101,7 @@ async def test_each_failure_is_its_resources_own(kafka: KafkaCluster, link: Link
 
 async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> None:
     resources = [broker_resource(id_) for id_ in kafka.broker_ids]
-    loggers = [ConfigResource(BROKER_LOGGER, str(id_)) for id_ in kafka.broker_ids]
+    loggers = [ConfigResource(codes.BROKER_LOGGER, str(id_)) for id_ in kafka.broker_ids]
     listing = await configs.describe_configs(link, [*resources, *loggers, CLUSTER_DEFAULT])
     assert not listing.failures
     for id_, resource in zip(kafka.broker_ids, resources, strict=True):
@@ -134,8 +122,8 @@ async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, 
     resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by
     assert describer is not None
     changes = {
-        CLUSTER_DEFAULT: (ConfigOp("log.roll.ms", SET, "333000"),),
-        broker_resource(describer): (ConfigOp("log.roll.ms", SET, "222000"),),
+        CLUSTER_DEFAULT: (ConfigOp("log.roll.ms", codes.SET, "333000"),),
+        broker_resource(describer): (ConfigOp("log.roll.ms", codes.SET, "222000"),),
     }
     assert await applied(link, AlterConfigs(changes, broker=describer))
     try:
@@ -143,23 +131,23 @@ async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, 
         entry = listing.sets[resource].get("segment.ms")
         assert entry is not None
         assert [(s.name, s.value, s.source) for s in entry.synonyms][:3] == [
-            ("segment.ms", "111000", DYNAMIC_TOPIC_CONFIG),
-            ("log.roll.ms", "222000", DYNAMIC_BROKER_CONFIG),
-            ("log.roll.ms", "333000", DYNAMIC_DEFAULT_BROKER_CONFIG),
+            ("segment.ms", "111000", codes.DYNAMIC_TOPIC_CONFIG),
+            ("log.roll.ms", "222000", codes.DYNAMIC_BROKER_CONFIG),
+            ("log.roll.ms", "333000", codes.DYNAMIC_DEFAULT_BROKER_CONFIG),
         ]
-        assert entry.synonyms[-1].source == DEFAULT_CONFIG
+        assert entry.synonyms[-1].source == codes.DEFAULT_CONFIG
         default = listing.sets[CLUSTER_DEFAULT].get("log.roll.ms")
         assert default is not None
-        assert (default.value, default.source) == ("333000", DYNAMIC_DEFAULT_BROKER_CONFIG)
+        assert (default.value, default.source) == ("333000", codes.DYNAMIC_DEFAULT_BROKER_CONFIG)
     finally:
-        undo = {resource: (ConfigOp("log.roll.ms", DELETE),) for resource in changes}
+        undo = {resource: (ConfigOp("log.roll.ms", codes.DELETE),) for resource in changes}
         assert await applied(link, AlterConfigs(undo, broker=describer))
 
 
 async def test_a_hidden_value_is_none(link: Link) -> None:
     """A key that the broker does not know is taken for a secret."""
     resource = broker_resource(1)
-    assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", SET, "x"),)}, broker=1))
+    assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", codes.SET, "x"),)}, broker=1))
     try:
         (entries,) = (await configs.describe_configs(link, [resource])).sets.values()
         entry = entries.get("reads.own.key")
@@ -168,16 +156,16 @@ async def test_a_hidden_value_is_none(link: Link) -> None:
         assert entry.synonyms[0].value is None
         assert entries.get("reads.absent") is None
     finally:
-        assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", DELETE),)}, broker=1))
+        assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", codes.DELETE),)}, broker=1))
 
 
 async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link: Link, name: str) -> None:
-    metrics, group = ConfigResource(CLIENT_METRICS, name), ConfigResource(GROUP, name)
-    ops: dict[ConfigResource, tuple[ConfigOp, ...]] = {metrics: (ConfigOp("interval.ms", SET, "60000"),)}
+    metrics, group = ConfigResource(codes.CLIENT_METRICS, name), ConfigResource(codes.GROUP, name)
+    ops: dict[ConfigResource, tuple[ConfigOp, ...]] = {metrics: (ConfigOp("interval.ms", codes.SET, "60000"),)}
     if is_4(kafka):
-        ops[group] = (ConfigOp("consumer.session.timeout.ms", SET, "50000"),)
+        ops[group] = (ConfigOp("consumer.session.timeout.ms", codes.SET, "50000"),)
     assert await applied(link, AlterConfigs(ops))
-    listed = await list_config_resources(link, [CLIENT_METRICS, GROUP])
+    listed = await list_config_resources(link, [codes.CLIENT_METRICS, codes.GROUP])
     assert [resource for resource in listed if resource.name == name] == sorted(ops)
     listing = await configs.describe_configs(link, ops)
     entry = listing.sets[metrics].get("interval.ms")
@@ -187,9 +175,9 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
         entry = listing.sets[group].get("consumer.session.timeout.ms")
         assert entry is not None
         assert (entry.value, entry.source.name) == ("50000", "DYNAMIC_GROUP_CONFIG")
-        assert topic_resource("x") not in await list_config_resources(link, [BROKER])
+        assert topic_resource("x") not in await list_config_resources(link, [codes.BROKER])
     else:
-        assert await list_config_resources(link, [GROUP]) == ()
+        assert await list_config_resources(link, [codes.GROUP]) == ()
 
 
 async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, name: str) -> None:

@@ -13,15 +13,8 @@ from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
 from console.admin.link import Link, metadata_of_no_topic
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.model import changes
 from console.model.acl import Acl, AclFilter
-from console.model.changes import (
-    AlterQuotas,
-    AlterScram,
-    CreateAcls,
-    CreateTopics,
-    NewTopic,
-    ScramUser,
-)
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
@@ -97,7 +90,7 @@ async def test_the_quorum(kafka: KafkaCluster, link: Link) -> None:
 
 async def test_topics(kafka: KafkaCluster, link: Link, name: str) -> None:
     replication = len(kafka.broker_ids)
-    assert await applied(link, CreateTopics((NewTopic(name, 3, replication),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 3, replication),)))
     listing = await topics.describe_topics(link, [name, "no-such-topic", "bad name"])
     topic = listing.topics[name]
     assert [partition.number for partition in topic.partitions] == [0, 1, 2]
@@ -145,7 +138,7 @@ async def test_quotas_and_their_filters(link: Link, name: str) -> None:
         half: {"controller_mutation_rate": 0.5},
         ip: {"connection_creation_rate": 10.0},
     }
-    assert await applied(link, AlterQuotas(made))
+    assert await applied(link, changes.AlterQuotas(made))
     try:
         everything = await quotas.describe_quotas(link)
         assert {entity: everything[entity] for entity in made} == made
@@ -166,7 +159,9 @@ async def test_quotas_and_their_filters(link: Link, name: str) -> None:
             await found(QuotaMatch("client-id-prefix", Match.ANY_NAME), strict=False)
         assert refused.value.failure.remedy
     finally:
-        assert await applied(link, AlterQuotas({entity: dict.fromkeys(values) for entity, values in made.items()}))
+        assert await applied(
+            link, changes.AlterQuotas({entity: dict.fromkeys(values) for entity, values in made.items()})
+        )
     assert not made.keys() & (await quotas.describe_quotas(link)).keys()
 
 
@@ -182,7 +177,7 @@ async def test_acls_and_their_filters(link: Link, name: str) -> None:
         Acl(topic, name, prefixed, f"User:{name}", "10.0.0.1", AclOperation.parse("all"), deny),
         Acl(group, name, literal, f"User:{name}", "*", read, allow),
     )
-    assert await applied(link, CreateAcls(made))
+    assert await applied(link, changes.CreateAcls(made))
     assert set(made) <= set(await acls.describe_acls(link))
     assert await acls.describe_acls(link, AclFilter(principal=f"User:{name}")) == tuple(sorted(made))
     assert await acls.describe_acls(link, AclFilter(resource_type=group, resource_name=name)) == (made[2],)
@@ -194,10 +189,10 @@ async def test_acls_and_their_filters(link: Link, name: str) -> None:
 async def test_scram_users(link: Link, name: str) -> None:
     sha256, sha512 = ScramMechanism(1), ScramMechanism(2)
     upserts = {
-        ScramUser(name, sha256): (4096, Secret("secret-1")),
-        ScramUser(name, sha512): (8192, Secret("secret-2")),
+        changes.ScramUser(name, sha256): (4096, Secret("secret-1")),
+        changes.ScramUser(name, sha512): (8192, Secret("secret-2")),
     }
-    assert await applied(link, AlterScram(upserts))
+    assert await applied(link, changes.AlterScram(upserts))
     expected = (ScramCredential(sha256, 4096), ScramCredential(sha512, 8192))
     assert await scram.describe_scram(link, [name, "no-such-user"]) == ScramListing({name: expected})
     assert (await scram.describe_scram(link)).users[name] == expected
@@ -208,7 +203,7 @@ async def test_scram_users(link: Link, name: str) -> None:
 
 
 async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
-    assert await applied(link, CreateTopics((NewTopic(name, 2, len(kafka.broker_ids)),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 2, len(kafka.broker_ids)),)))
     async with asyncio.timeout(PATIENCE):
         # Every broker makes the folders when the news of the topic reaches it.
         while True:
@@ -281,7 +276,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
 async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaCluster, name: str) -> None:
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     try:
-        assert await applied(link, CreateTopics((NewTopic(name, 1, assignments=((3, 1),)),)))
+        assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, assignments=((3, 1),)),)))
         group = "reads-group"
         resources = [topic_resource(name), *(broker_resource(id_) for id_ in own_cluster.broker_ids)]
         before = await configs.describe_configs(link, resources)

@@ -18,30 +18,9 @@ from console.admin import changes
 from console.admin.client import AdminClient
 from console.lake.requests.lines import Damaged, Line, altered
 from console.lake.requests.log_files import BrokerLog, Span, parts_of, plan
+from console.model import changes as model_changes
+from console.model import codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    NewTopic,
-    ScramUser,
-)
-from console.model.codes import (
-    APPEND,
-    DELETE,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -96,23 +75,23 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
     return [row for row in made if row["client_id"] == client_id]
 
 
-def steps(name: str) -> Iterator[tuple[ChangeRequest, set[tuple[str, ...]]]]:
+def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[str, ...]]]]:
     """Changes of things of this name, and what the log has to tell of each: type, key, attribute, op, value."""
     topic, user = topic_resource(name), QuotaEntity.of({"user": name, "client-id": None})
     acl = Acl(
-        AclResourceType.parse("GROUP"),
+        codes.AclResourceType.parse("GROUP"),
         name,
-        PatternType.parse("PREFIXED"),
+        codes.PatternType.parse("PREFIXED"),
         f"User:{name}",
         "127.0.0.1",
-        AclOperation.parse("READ"),
-        Permission.parse("ALLOW"),
+        codes.AclOperation.parse("READ"),
+        codes.Permission.parse("ALLOW"),
     )
     acl_key, acl_attr = f"GROUP:PREFIXED:{name}", f"ALLOW READ User:{name} from 127.0.0.1"
-    scram = ScramUser(name, ScramMechanism.parse("SCRAM-SHA-256"))
+    scram = model_changes.ScramUser(name, codes.ScramMechanism.parse("SCRAM-SHA-256"))
     quota = f"user={name},client-id=<default>"
     yield (
-        CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "600000"}),)),
+        model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"retention.ms": "600000"}),)),
         {
             ("topic", name, ":partitions", "set", "1"),
             ("topic", name, ":replication", "set", "1"),
@@ -120,26 +99,39 @@ def steps(name: str) -> Iterator[tuple[ChangeRequest, set[tuple[str, ...]]]]:
         },
     )
     yield (
-        AlterConfigs({topic: (ConfigOp("retention.ms", DELETE), ConfigOp("cleanup.policy", APPEND, "compact"))}),
+        model_changes.AlterConfigs(
+            {
+                topic: (
+                    model_changes.ConfigOp("retention.ms", codes.DELETE),
+                    model_changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+                )
+            }
+        ),
         {
             ("topic", name, "retention.ms", "delete", ""),
             ("topic", name, "cleanup.policy", "append", "compact"),
         },
     )
-    yield CreatePartitions({name: 3}, {name: 1}), {("topic", name, ":partitions", "set", "3")}
-    yield AlterQuotas({user: {"producer_byte_rate": 4096.0}}), {("quota", quota, "producer_byte_rate", "set", "4096")}
-    yield AlterQuotas({user: {"producer_byte_rate": None}}), {("quota", quota, "producer_byte_rate", "delete", "")}
-    yield CreateAcls((acl,)), {("acl", acl_key, acl_attr, "set", "set")}
-    yield DeleteAcls((acl,)), {("acl", acl_key, acl_attr, "delete", "")}
+    yield model_changes.CreatePartitions({name: 3}, {name: 1}), {("topic", name, ":partitions", "set", "3")}
     yield (
-        AlterScram({scram: (8192, Secret(PASSWORD))}),
+        model_changes.AlterQuotas({user: {"producer_byte_rate": 4096.0}}),
+        {("quota", quota, "producer_byte_rate", "set", "4096")},
+    )
+    yield (
+        model_changes.AlterQuotas({user: {"producer_byte_rate": None}}),
+        {("quota", quota, "producer_byte_rate", "delete", "")},
+    )
+    yield model_changes.CreateAcls((acl,)), {("acl", acl_key, acl_attr, "set", "set")}
+    yield model_changes.DeleteAcls((acl,)), {("acl", acl_key, acl_attr, "delete", "")}
+    yield (
+        model_changes.AlterScram({scram: (8192, Secret(PASSWORD))}),
         {("scram", name, "SCRAM-SHA-256", "set", "iterations=8192")},
     )
-    yield AlterScram({}, (scram,)), {("scram", name, "SCRAM-SHA-256", "delete", "")}
-    yield DeleteTopics((name,)), {("topic", name, ":topic_id", "delete", "")}
+    yield model_changes.AlterScram({}, (scram,)), {("scram", name, "SCRAM-SHA-256", "delete", "")}
+    yield model_changes.DeleteTopics((name,)), {("topic", name, ":topic_id", "delete", "")}
 
 
-def send(admin: AdminClient, *requests: ChangeRequest) -> None:
+def send(admin: AdminClient, *requests: model_changes.ChangeRequest) -> None:
     """One after another; each has to succeed."""
     for request in requests:
         for outcome in admin.submit(changes.send, request, validate_only=False).result(60):
@@ -174,7 +166,7 @@ def test_each_change_is_told_with_its_author_on_the_broker_and_on_the_controller
 def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: KafkaCluster) -> None:
     name, mark = f"counted-{uuid.uuid4().hex[:8]}", cluster.request_log.mark()
     quota = QuotaEntity.of({"user": "alice", "client-id": name})
-    topic = NewTopic(name, 1, len(cluster.broker_ids))
+    topic = model_changes.NewTopic(name, 1, len(cluster.broker_ids))
     address = ",".join(f"{host}:{port}" for host, port in cluster.login_addresses)
     login = {
         "bootstrap_servers": address,
@@ -185,7 +177,11 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
         "sasl_plain_password": cluster.users["alice"],
     }
     with contextlib.closing(client(cluster, "admin")) as admin:
-        send(admin, CreateTopics((topic,)), AlterQuotas({quota: {"producer_byte_rate": LIMIT}}))
+        send(
+            admin,
+            model_changes.CreateTopics((topic,)),
+            model_changes.AlterQuotas({quota: {"producer_byte_rate": LIMIT}}),
+        )
         with contextlib.closing(KafkaProducer(**login, acks="all", linger_ms=0)) as producer:
             for number in range(MESSAGES):
                 producer.send(name, bytes([number]) * VALUE_BYTES).get(timeout=60)
@@ -202,7 +198,9 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
         kept = {path.stat().st_size for path in cluster.directory.glob(f"broker-*/data-*/{name}-0/*.log")}
         produced = used_until(cluster, mark, name, "PRODUCE", MESSAGES)
         fetched = [row for row in used(cluster, mark, name) if row["api"] == "FETCH"]
-        send(admin, DeleteTopics((name,)), AlterQuotas({quota: {"producer_byte_rate": None}}))
+        send(
+            admin, model_changes.DeleteTopics((name,)), model_changes.AlterQuotas({quota: {"producer_byte_rate": None}})
+        )
     assert len(kept) == 1
     (bytes_kept,) = kept
     assert bytes_kept > MESSAGES * VALUE_BYTES

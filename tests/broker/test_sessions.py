@@ -28,18 +28,7 @@ from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsS
 from console.admin.tokens import describe_tokens
 from console.admin.topics import describe_topics
 from console.cli import main as cli
-from console.model.changes import (
-    AlterConfigs,
-    AlterScram,
-    ConfigOp,
-    CreateToken,
-    CreateTopics,
-    ExpireToken,
-    NewTopic,
-    RenewToken,
-    ScramUser,
-    Status,
-)
+from console.model import changes as model_changes
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import topic_resource
 from console.model.identity import uuid_of
@@ -110,7 +99,7 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
     client_id = f"sessions-{secrets.token_hex(4)}"
     async with linked(cluster, admin(cluster, mechanism), client_id) as link:
         topic = topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
-        assert await applied(link, CreateTopics((NewTopic(topic.name, 1, 1),)))
+        assert await applied(link, model_changes.CreateTopics((model_changes.NewTopic(topic.name, 1, 1),)))
         until, changes = time.monotonic() + seconds, 0
 
         async def keep_waiting() -> None:
@@ -121,7 +110,9 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
             tasks.create_task(keep_waiting())
             while time.monotonic() < until:
                 value = str(100_000 + changes)
-                change = AlterConfigs({topic: (ConfigOp("retention.ms", AlterOp(0), value),)})
+                change = model_changes.AlterConfigs(
+                    {topic: (model_changes.ConfigOp("retention.ms", AlterOp(0), value),)}
+                )
                 assert await applied(link, change)
                 assert (await overrides(link, topic))["retention.ms"] == value
                 changes += 1
@@ -212,10 +203,10 @@ async def refused(link: Link) -> str:
 
 
 async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
-    user = ScramUser(f"bob-{secrets.token_hex(4)}", ScramMechanism(2))
+    user = model_changes.ScramUser(f"bob-{secrets.token_hex(4)}", ScramMechanism(2))
 
     async def set_password(password: str) -> None:
-        change = AlterScram({user: (4096, Secret(password))}, ())
+        change = model_changes.AlterScram({user: (4096, Secret(password))}, ())
         async with linked(short_sessions, admin(short_sessions, "PLAIN")) as link:
             assert [outcome.failure for outcome in await send(link, change, validate_only=False)] == [None]
 
@@ -302,9 +293,9 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
     """What kac makes lets a client in; whoever may renew it may end it; a login by a token may do neither."""
     alice = SaslSettings("SCRAM-SHA-256", "alice", Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
-        create = CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
+        create = model_changes.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
         (found,) = await send(link, create, validate_only=False)
-        assert found.status is Status.APPLIED, found
+        assert found.status is model_changes.Status.APPLIED, found
         assert found.made is not None
         token_id, hmac = found.made
         token = (await describe_tokens(link))[token_id]
@@ -316,16 +307,16 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
             with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
                 await describe_tokens(by_token)
         async with linked(short_sessions, alice) as other:
-            (renewed,) = await send(other, RenewToken(token_id, 60_000), validate_only=False)
-            assert renewed.status is Status.APPLIED, renewed
+            (renewed,) = await send(other, model_changes.RenewToken(token_id, 60_000), validate_only=False)
+            assert renewed.status is model_changes.Status.APPLIED, renewed
             assert (await describe_tokens(other))[token_id].expires < token.expires
-            (own,) = await send(link, CreateToken(), validate_only=False)
+            (own,) = await send(link, model_changes.CreateToken(), validate_only=False)
             assert own.made is not None
-            (refused,) = await send(other, ExpireToken(own.made.id), validate_only=False)
-            assert refused.status is Status.FAILED, refused
+            (refused,) = await send(other, model_changes.ExpireToken(own.made.id), validate_only=False)
+            assert refused.status is model_changes.Status.FAILED, refused
         for each in (token_id, own.made.id):
-            (gone,) = await send(link, ExpireToken(each), validate_only=False)
-            assert gone.status is Status.APPLIED, gone
+            (gone,) = await send(link, model_changes.ExpireToken(each), validate_only=False)
+            assert gone.status is model_changes.Status.APPLIED, gone
         assert not {token_id, own.made.id} & (await describe_tokens(link)).keys()
 
 

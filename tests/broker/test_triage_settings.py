@@ -12,16 +12,7 @@ from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    ConfigOp,
-    CreateTopics,
-    DeleteTopics,
-    MoveTarget,
-    NewTopic,
-)
+from console.model import changes
 from console.model.codes import DELETE, SET
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
@@ -50,16 +41,16 @@ async def bounded(link: Link, name: str) -> AsyncIterator[str]:
     """A client id with a quota."""
     client = f"{name}-bounded"
     entity = QuotaEntity.of({"client-id": client})
-    assert await applied(link, AlterQuotas({entity: {"producer_byte_rate": RATE}}))
+    assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": RATE}}))
     yield client
-    assert await applied(link, AlterQuotas({entity: {"producer_byte_rate": None}}))
+    assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": None}}))
 
 
 async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     kafka: KafkaCluster, link: Link, name: str, bounded: str
 ) -> None:
     """One client writes more than its quota allows, another one has none and is not named."""
-    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     writers = [
         asyncio.create_task(write_on(kafka, name, bounded, 2 * int(RATE), 0.0)),
         asyncio.create_task(write_on(kafka, name, f"{name}-free", 100, 0.1)),
@@ -83,11 +74,11 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
     host: both changes are named, with what takes them back, and who made the second."""
     ours = f"{name}-ours"
     key = "min.insync.replicas"
-    assert await applied(link, CreateTopics((NewTopic(name, 1, 1), NewTopic(ours, 1, 1))))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(ours, 1, 1))))
     async with watching(bootstrap(kafka.addresses), journal=True) as it:
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
         await it.poll_times(6)  # the journal is looked into for what changes from here on
-        set_it = AlterConfigs({topic_resource(name): (ConfigOp(key, SET, "3"),)})
+        set_it = changes.AlterConfigs({topic_resource(name): (changes.ConfigOp(key, SET, "3"),)})
         await send(link, set_it, validate_only=False)
         where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
         command = f"set topic {ours} {key}=3; apply --yes --accept isr-above-replication"
@@ -122,19 +113,25 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
     are in sync are never throttled (ReplicaFetcherThread), so it gets a replica of what is written all the time."""
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     rates = {broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
-    assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),), configs={FOLLOWERS: "*"}),)))
+    assert await applied(
+        link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),), configs={FOLLOWERS: "*"}),))
+    )
     writing = asyncio.create_task(write_on(plain_cluster, name, name, 20_000, 0.05))
     try:
         for each, rate in rates.items():  # each broker takes its own alone
-            assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, SET, rate),)}, int(each.name)))
-        assert await applied(link, AlterReassignments({MoveTarget(name, 0): (1, 2, ODD)}))
+            assert await applied(
+                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, SET, rate),)}, int(each.name))
+            )
+        assert await applied(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (1, 2, ODD)}))
         yield name
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         for each in rates:
-            assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, DELETE),)}, int(each.name)))
-        assert await applied(link, DeleteTopics((name,)))
+            assert await applied(
+                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, DELETE),)}, int(each.name))
+            )
+        assert await applied(link, changes.DeleteTopics((name,)))
         await link.close()
 
 

@@ -14,50 +14,13 @@ from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterReassignments,
-    ChangeRequest,
-    ConfigOp,
-    CreateTopics,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    PartitionTarget,
-    ScramUser,
-    Status,
-    TopicTarget,
-)
-from console.model.codes import (
-    APPEND,
-    SET,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.applying import check_plan
@@ -69,7 +32,7 @@ from tests.support.changing import overrides, statuses
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
-USER = ScramMechanism(1)
+USER = codes.ScramMechanism(1)
 
 
 @pytest.fixture(params=[1, 2])
@@ -100,7 +63,7 @@ async def read(session: Session) -> None:
     await session.read_whole(Part.SCRAM)
 
 
-async def apply(session: Session, *edits: Edit) -> None:
+async def apply(session: Session, *edits: plan_edits.Edit) -> None:
     """Stage and apply; nothing may fail."""
     staged = session.stage(edits)
     assert not staged.refused, staged
@@ -130,27 +93,27 @@ async def test_a_life_of_changes(session: Session, name: str) -> None:
     """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
     topic, user = topic_resource(name), QuotaEntity.of({"user": name})
     acl = Acl(
-        AclResourceType.parse("topic"),
+        codes.AclResourceType.parse("topic"),
         name,
-        PatternType.parse("prefixed"),
+        codes.PatternType.parse("prefixed"),
         f"User:{name}",
         "*",
-        AclOperation.parse("read"),
-        Permission.parse("deny"),
+        codes.AclOperation.parse("read"),
+        codes.Permission.parse("deny"),
     )
-    await apply(session, CreateTopic(NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
+    await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
     assert len(session.snapshot.topics[name].partitions) == 2
     await apply(
         session,
-        SetConfig(topic, "retention.ms", "172800000"),
-        AppendConfig(topic, "cleanup.policy", "compact"),
-        SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "20000"),
-        SetConfig(broker_resource(2), "log.cleaner.backoff.ms", "21000"),
-        SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "22000"),
-        SetQuota(user, "producer_byte_rate", 1048576.0),
-        AddAcl(acl),
-        UpsertScram(ScramUser(name, USER), 4096, Secret("a password")),
-        GrowTopic(name, 3),
+        plan_edits.SetConfig(topic, "retention.ms", "172800000"),
+        plan_edits.AppendConfig(topic, "cleanup.policy", "compact"),
+        plan_edits.SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "20000"),
+        plan_edits.SetConfig(broker_resource(2), "log.cleaner.backoff.ms", "21000"),
+        plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "22000"),
+        plan_edits.SetQuota(user, "producer_byte_rate", 1048576.0),
+        plan_edits.AddAcl(acl),
+        plan_edits.UpsertScram(changes.ScramUser(name, USER), 4096, Secret("a password")),
+        plan_edits.GrowTopic(name, 3),
     )
     assert value(session, topic, "retention.ms") == "172800000"
     assert value(session, topic, "cleanup.policy") == "delete,compact"
@@ -164,13 +127,13 @@ async def test_a_life_of_changes(session: Session, name: str) -> None:
     await apply(
         session,
         *(
-            UnsetConfig(resource, "log.cleaner.backoff.ms")
+            plan_edits.UnsetConfig(resource, "log.cleaner.backoff.ms")
             for resource in (broker_resource(1), broker_resource(2), CLUSTER_DEFAULT)
         ),
-        UnsetQuota(user, "producer_byte_rate"),
-        RemoveAcl(acl),
-        DeleteScram(ScramUser(name, USER)),
-        DeleteTopic(name),
+        plan_edits.UnsetQuota(user, "producer_byte_rate"),
+        plan_edits.RemoveAcl(acl),
+        plan_edits.DeleteScram(changes.ScramUser(name, USER)),
+        plan_edits.DeleteTopic(name),
     )
     assert user not in session.snapshot.quotas
     assert acl not in session.snapshot.acls
@@ -178,15 +141,20 @@ async def test_a_life_of_changes(session: Session, name: str) -> None:
 
 
 async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name: str) -> None:
-    await apply(session, CreateTopic(NewTopic(name, 1, 1)))
+    await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 1, 1)))
     topic = topic_resource(name)
-    session.stage([SetConfig(topic, "min.insync.replicas", "0"), SetConfig(broker_resource(1), "log.dirs", "x")])
+    session.stage(
+        [
+            plan_edits.SetConfig(topic, "min.insync.replicas", "0"),
+            plan_edits.SetConfig(broker_resource(1), "log.dirs", "x"),
+        ]
+    )
     report = await check_plan(session)
     assert not report.ok
     said = " ".join(str(outcome.failure) for result in report.results for outcome in result.outcomes)
     assert "Value must be at least 1" in said
     session.discard()
-    await apply(session, DeleteTopic(name))
+    await apply(session, plan_edits.DeleteTopic(name))
 
 
 @pytest.fixture
@@ -207,20 +175,27 @@ async def test_configs_are_replaced_where_there_is_no_incremental_call(
     """Nothing that is not edited is lost."""
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
-    assert await statuses(link, CreateTopics((NewTopic(name, 1, 1, configs=prior),))) == {
-        TopicTarget(name): Status.APPLIED
+    assert await statuses(link, changes.CreateTopics((changes.NewTopic(name, 1, 1, configs=prior),))) == {
+        changes.TopicTarget(name): changes.Status.APPLIED
     }
-    ops = {topic: (ConfigOp("retention.ms", SET, "2000"), ConfigOp("cleanup.policy", APPEND, "compact"))}
+    ops = {
+        topic: (
+            changes.ConfigOp("retention.ms", codes.SET, "2000"),
+            changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+        )
+    }
     mark = kafka28.request_log.mark()
-    assert await statuses(link, AlterConfigs(ops, prior={topic: prior}), check=True) == {topic: Status.VALID}
-    assert await statuses(link, AlterConfigs(ops, prior={topic: prior})) == {topic: Status.APPLIED}
+    assert await statuses(link, changes.AlterConfigs(ops, prior={topic: prior}), check=True) == {
+        topic: changes.Status.VALID
+    }
+    assert await statuses(link, changes.AlterConfigs(ops, prior={topic: prior})) == {topic: changes.Status.APPLIED}
     assert len(kafka28.request_log.wait_for(2, "ALTER_CONFIGS", since=mark)) == 2
     assert await overrides(link, topic) == {
         "retention.ms": "2000",
         "segment.ms": "9000",
         "cleanup.policy": "delete,compact",
     }
-    assert await statuses(link, DeleteTopics((name,))) == {TopicTarget(name): Status.APPLIED}
+    assert await statuses(link, changes.DeleteTopics((name,))) == {changes.TopicTarget(name): changes.Status.APPLIED}
 
 
 async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name: str) -> None:
@@ -233,18 +208,22 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
         finally:
             await stranger.close()
 
-    async def applied(change: ChangeRequest) -> None:
+    async def applied(change: changes.ChangeRequest) -> None:
         (outcome,) = await send(link, change, validate_only=False)
-        assert outcome.status is Status.APPLIED, outcome
+        assert outcome.status is changes.Status.APPLIED, outcome
 
-    await applied(CreateTopics((NewTopic(name, 1, 2),)))
+    await applied(changes.CreateTopics((changes.NewTopic(name, 1, 2),)))
     before = await controller()
     async with asyncio.timeout(PATIENCE):
         while await controller() in (before, None, -1):
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()
-    place = PartitionTarget(name, 0)
-    for change in (ElectLeaders((place,)), AlterReassignments({MoveTarget(name, 0): (2, 1)}), DeleteTopics((name,))):
+    place = changes.PartitionTarget(name, 0)
+    for change in (
+        changes.ElectLeaders((place,)),
+        changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}),
+        changes.DeleteTopics((name,)),
+    ):
         await applied(change)
     asked = kafka28.request_log.wait_for(2, "ELECT_LEADERS", since=mark)
     assert {entry.broker for entry in asked} == {before, await controller()}

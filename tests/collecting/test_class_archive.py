@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.collecting.java import Archive, Java, archive_of, begin, make, start_options, usable
+from console.collecting import java as collecting_java
 
 WRITES = """#!/bin/sh
 for word do case "$word" in -XX:SharedArchiveFile=*) echo classes > "${word#*=}";; esac; done
@@ -17,17 +17,19 @@ FAILS = "#!/bin/sh\necho '[1s][warning][cds] Signed JAR'\necho 'no room for it' 
 PATIENCE = 60.0
 
 
-def java(folder: Path, script: str) -> Java:
+def java(folder: Path, script: str) -> collecting_java.Java:
     program = folder / "java"
     program.write_text(script)
     program.chmod(0o755)
-    return Java(folder, "here", "17.0.1", program)
+    return collecting_java.Java(folder, "here", "17.0.1", program)
 
 
-def archive(folder: Path, script: str = WRITES, jar_time: int = 1) -> Archive:
+def archive(folder: Path, script: str = WRITES, jar_time: int = 1) -> collecting_java.Archive:
     (folder / "one.jar").write_bytes(b"")
     os.utime(folder / "one.jar", (jar_time, jar_time))
-    return archive_of({"XDG_CACHE_HOME": str(folder)}, java(folder, script), ["-cp", str(folder / "one.jar"), "-Xint"])
+    return collecting_java.archive_of(
+        {"XDG_CACHE_HOME": str(folder)}, java(folder, script), ["-cp", str(folder / "one.jar"), "-Xint"]
+    )
 
 
 def recorded(folder: Path) -> Path:
@@ -36,9 +38,9 @@ def recorded(folder: Path) -> Path:
     return recording
 
 
-def made(folder: Path, jar_time: int = 1) -> Archive:
+def made(folder: Path, jar_time: int = 1) -> collecting_java.Archive:
     its = archive(folder, jar_time=jar_time)
-    process = begin(its, recorded(folder))
+    process = collecting_java.begin(its, recorded(folder))
     assert process is not None
     assert process.wait(PATIENCE) == 0
     return its
@@ -46,10 +48,10 @@ def made(folder: Path, jar_time: int = 1) -> Archive:
 
 def test_the_first_session_records_and_later_ones_use_what_was_made(tmp_path: Path) -> None:
     recording = tmp_path / "recording"
-    assert start_options(archive(tmp_path), recording) == [f"-XX:DumpLoadedClassList={recording}"]
-    assert start_options(archive(tmp_path), None) == []
+    assert collecting_java.start_options(archive(tmp_path), recording) == [f"-XX:DumpLoadedClassList={recording}"]
+    assert collecting_java.start_options(archive(tmp_path), None) == []
     its = made(tmp_path)
-    assert start_options(its, recording) == [f"-XX:SharedArchiveFile={its.file}"]
+    assert collecting_java.start_options(its, recording) == [f"-XX:SharedArchiveFile={its.file}"]
     assert sorted(path.name for path in its.folder.iterdir()) == [its.file.name, its.digest.name]
     assert [stat.S_IMODE(path.stat().st_mode) for path in (its.folder, its.file, its.digest)] == [0o700, 0o600, 0o600]
 
@@ -59,8 +61,8 @@ def test_another_java_or_jar_has_another(tmp_path: Path) -> None:
     assert archive(tmp_path).key == before.key
     assert archive(tmp_path, jar_time=2).key != before.key
     archive(tmp_path)
-    newer = Java(tmp_path, "here", "17.0.2", tmp_path / "java")
-    assert archive_of({}, newer, before.options).key != before.key
+    newer = collecting_java.Java(tmp_path, "here", "17.0.2", tmp_path / "java")
+    assert collecting_java.archive_of({}, newer, before.options).key != before.key
 
 
 @pytest.mark.parametrize("others", ["content", "link", "no digest"])
@@ -73,24 +75,24 @@ def test_one_that_is_not_as_it_was_made_is_not_used(others: str, tmp_path: Path)
         its.file.symlink_to(tmp_path / "elsewhere")
     else:
         its.digest.unlink()
-    assert not usable(its)
-    assert usable(made(tmp_path))
+    assert not collecting_java.usable(its)
+    assert collecting_java.usable(made(tmp_path))
 
 
 def test_in_a_folder_that_others_may_change_none_is_used(tmp_path: Path) -> None:
     its = made(tmp_path)
     its.folder.parent.chmod(0o777)
-    assert not usable(its)
-    assert begin(its, recorded(tmp_path)) is None
+    assert not collecting_java.usable(its)
+    assert collecting_java.begin(its, recorded(tmp_path)) is None
 
 
 def test_what_can_not_be_made_is_tried_once(tmp_path: Path) -> None:
     its = archive(tmp_path, FAILS)
-    process = begin(its, recorded(tmp_path))
+    process = collecting_java.begin(its, recorded(tmp_path))
     assert process is not None
     assert process.wait(PATIENCE) == 0
     assert its.failure.read_text() == "no room for it\n"
-    assert start_options(its, tmp_path / "recording") == []
+    assert collecting_java.start_options(its, tmp_path / "recording") == []
     assert [path.name for path in its.folder.iterdir()] == [its.failure.name]
 
 
@@ -102,11 +104,11 @@ def test_those_of_other_jars_go_when_they_were_not_used(tmp_path: Path) -> None:
     os.utime(old.digest, (1, 1))
     its.digest.unlink()
     its.classes.write_text("java/lang/Object\n")
-    make(its)
+    collecting_java.make(its)
     assert not old.file.exists()
     assert not old.digest.exists()
-    assert usable(its)
+    assert collecting_java.usable(its)
 
 
 def test_without_a_recording_nothing_is_begun(tmp_path: Path) -> None:
-    assert begin(archive(tmp_path), tmp_path / "nothing") is None
+    assert collecting_java.begin(archive(tmp_path), tmp_path / "nothing") is None

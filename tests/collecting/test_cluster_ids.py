@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.settings import ConnectionSettings
-from console.collecting.collect import Claim, LastStates, Owner, Report, collect, refused_claims
+from console.collecting import collect as collecting_collect
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
@@ -58,7 +58,7 @@ def files(folder: str) -> dict[str, bytes]:
     return {str(each): each.read_bytes() for each in Path(folder).rglob("*") if each.is_file()}
 
 
-def names_of_failures(report: Report) -> dict[str, str | None]:
+def names_of_failures(report: collecting_collect.Report) -> dict[str, str | None]:
     return {each.context: each.failure.name if each.failure else None for each in report.clusters}
 
 
@@ -99,26 +99,26 @@ def test_no_path_leads_out_of_a_lake(lake: Lake, relative: str) -> None:
 def test_an_id_that_is_a_path_touches_nothing_but_its_own_folder(
     lake: Lake, honest: ThreadedCluster, cluster_id: str
 ) -> None:
-    assert collect(lake, [context(honest, "prod")]).complete
+    assert collecting_collect.collect(lake, [context(honest, "prod")]).complete
     before = {
         path: data
         for path, data in files(lake.where).items()
         if ("/collect/" in path and Path(path).name not in ("lock", "owners.json"))
         or Path(path).name in ("lake.json", "hmac.key")
     }
-    state = LastStates(lake).of(HONEST)
+    state = collecting_collect.LastStates(lake).of(HONEST)
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=cluster_id)) as other:
         for number in range(3):
             other.call(partial(one_more_topic, number))
-            assert collect(lake, [context(other, "odd")]).complete
+            assert collecting_collect.collect(lake, [context(other, "odd")]).complete
     after = files(lake.where)
     assert {path: after.get(path) for path in before} == before
-    assert LastStates(lake).of(HONEST) == state
-    assert {key for _, key in LastStates(lake).of(cluster_id)} >= {"t0", "t1", "t2"}
+    assert collecting_collect.LastStates(lake).of(HONEST) == state
+    assert {key for _, key in collecting_collect.LastStates(lake).of(cluster_id)} >= {"t0", "t1", "t2"}
     own = [path for path in after if path.endswith(".json.gz") and "/collect/" in path and path not in before]
     assert len(own) == 1, "of each cluster one state is kept"
     assert Path(own[0]).parent == Path(lake.where) / "collect"
-    again = collect(lake, [context(honest, "prod")])
+    again = collecting_collect.collect(lake, [context(honest, "prod")])
     assert (again.clusters[0].changed, again.clusters[0].gone) == (0, 0)
 
 
@@ -142,41 +142,41 @@ def test_an_id_that_no_file_can_have_is_refused_and_holds_up_nobody(
     lake: Lake, honest: ThreadedCluster, cluster_id: str, said: str
 ) -> None:
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=cluster_id)) as other:
-        report = collect(lake, [context(other, "odd"), context(honest, "prod")])
+        report = collecting_collect.collect(lake, [context(other, "odd"), context(honest, "prod")])
     assert names_of_failures(report) == {"odd": "NO_CLUSTER_ID", "prod": None}
     failure = str(report.clusters[0].failure)
     assert said in failure
     assert failure.isprintable()
     assert len(failure) < 400
-    assert LastStates(lake).of(HONEST)
+    assert collecting_collect.LastStates(lake).of(HONEST)
 
 
 def test_a_cluster_that_claims_anothers_id_is_refused(lake: Lake, honest: ThreadedCluster) -> None:
-    first = collect(lake, [context(honest, "prod")])
-    state = LastStates(lake).of(HONEST)
+    first = collecting_collect.collect(lake, [context(honest, "prod")])
+    state = collecting_collect.LastStates(lake).of(HONEST)
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=HONEST)) as other:
         for contexts in (
             [context(other, "other")],
             [context(other, "other"), context(honest, "prod")],
             [context(other, "other", HONEST), context(honest, "prod")],
         ):
-            report = collect(lake, contexts, names={"prod", "other"})
+            report = collecting_collect.collect(lake, contexts, names={"prod", "other"})
             assert names_of_failures(report)["other"] == "CLUSTER_ID_TAKEN"
             failure = str(next(each.failure for each in report.clusters if each.context == "other"))
             assert "context other" in failure
             assert "context prod" in failure
             assert not report.complete
             assert sum(each.gone for each in report.clusters) == 0
-            assert LastStates(lake).of(HONEST) == state
+            assert collecting_collect.LastStates(lake).of(HONEST) == state
     assert first.clusters[0].resources == len(state)
 
 
 def test_of_two_new_clusters_with_one_id_none_is_believed(lake: Lake, honest: ThreadedCluster) -> None:
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=HONEST)) as other:
-        report = collect(lake, [context(other, "other"), context(honest, "prod")])
+        report = collecting_collect.collect(lake, [context(other, "other"), context(honest, "prod")])
         assert names_of_failures(report) == {"other": "CLUSTER_ID_TAKEN", "prod": "CLUSTER_ID_TAKEN"}
-        assert LastStates(lake).owners() == {}
-        report = collect(lake, [context(other, "other"), context(honest, "prod", HONEST)])
+        assert collecting_collect.LastStates(lake).owners() == {}
+        report = collecting_collect.collect(lake, [context(other, "other"), context(honest, "prod", HONEST)])
         assert names_of_failures(report) == {"other": "CLUSTER_ID_TAKEN", "prod": None}
 
 
@@ -189,19 +189,19 @@ def test_two_contexts_of_one_cluster_both_declare_it(lake: Lake) -> None:
             Context(name, "a test", each.settings, cluster_id=HONEST)
             for name, each in zip(("ro", "rw"), addresses, strict=True)
         )
-        assert collect(lake, [read_only, writing]).complete
-        assert collect(lake, [writing], names={"ro", "rw"}).complete
-        assert collect(lake, [read_only], names={"ro", "rw"}).complete
+        assert collecting_collect.collect(lake, [read_only, writing]).complete
+        assert collecting_collect.collect(lake, [writing], names={"ro", "rw"}).complete
+        assert collecting_collect.collect(lake, [read_only], names={"ro", "rw"}).complete
 
 
 def test_a_context_that_was_renamed_takes_its_cluster_along(lake: Lake, honest: ThreadedCluster) -> None:
-    collect(lake, [context(honest, "prod")])
-    refused = collect(lake, [context(honest, "production")], names={"production"})
+    collecting_collect.collect(lake, [context(honest, "prod")])
+    refused = collecting_collect.collect(lake, [context(honest, "production")], names={"production"})
     (failure,) = (each.failure for each in refused.clusters)
     assert failure is not None
     assert f'set cluster_id = "{HONEST}"' in failure.remedy
-    assert collect(lake, [context(honest, "production", HONEST)], names={"production"}).complete
-    assert collect(lake, [context(honest, "production")], names={"production"}).complete
+    assert collecting_collect.collect(lake, [context(honest, "production", HONEST)], names={"production"}).complete
+    assert collecting_collect.collect(lake, [context(honest, "production")], names={"production"}).complete
 
 
 def metadata_log(folder: Path) -> str:
@@ -247,11 +247,11 @@ def test_at_most_one_undeclared_address_is_believed_for_each_id(
     drawn: list[tuple[str, str, bool, int]], owned: dict[str, tuple[str, bool]]
 ) -> None:
     claims = [
-        Claim(name, cluster, declares, frozenset({("h", port)}))
+        collecting_collect.Claim(name, cluster, declares, frozenset({("h", port)}))
         for name, cluster, declares, port in {each[0]: each for each in drawn}.values()
     ]
-    owners = {cluster: Owner(*each) for cluster, each in owned.items()}
-    refused = refused_claims(owners, claims)
+    owners = {cluster: collecting_collect.Owner(*each) for cluster, each in owned.items()}
+    refused = collecting_collect.refused_claims(owners, claims)
     for cluster in ("x", "y"):
         kept = [each for each in claims if each.cluster_id == cluster and each.context not in refused]
         if len({each.addresses for each in kept if not each.declares}) > 1:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from console.admin.settings import ConnectionSettings
+from console.collecting import demo as collecting_demo
 from console.collecting.collect import collect
-from console.collecting.demo import CLIENTS, NOT_POLLED, STORY, Demo, make, new_lake
 from console.collecting.sources import FILE, read_sources
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
@@ -30,18 +30,7 @@ from console.lake.lake import Lake
 from console.lake.plans import SOURCES, Settings, sources_of
 from console.lake.requests.lines import altered
 from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UpsertScram,
-)
+from console.plan import edits
 from tests.lake.landed_rows import landed_in
 from tests.support.metadata_log import read_log
 
@@ -56,32 +45,32 @@ _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.req
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
+def demo(tmp_path_factory: pytest.TempPathFactory) -> collecting_demo.Demo:
+    return collecting_demo.make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
 
 
-def told(edit: Edit) -> tuple[str, str]:
+def told(edit: edits.Edit) -> tuple[str, str]:
     """The entity that an edit changes first, and its attribute."""
     match edit:
-        case CreateTopic(topic):
+        case edits.CreateTopic(topic):
             return topic.name, ":partitions"
-        case DeleteTopic(name):
+        case edits.DeleteTopic(name):
             return name, ":topic_id"
-        case GrowTopic(name):
+        case edits.GrowTopic(name):
             return name, ":partitions"
-        case SetQuota(entity, key):
+        case edits.SetQuota(entity, key):
             return ",".join(f"{part.type}={part.name}" for part in entity.parts), key
-        case AddAcl(acl):
+        case edits.AddAcl(acl):
             return f"TOPIC:LITERAL:{acl.resource_name}", f"ALLOW {acl.operation.name} {acl.principal} from *"
-        case UpsertScram(user):
+        case edits.UpsertScram(user):
             return user.user, user.mechanism.label
-        case SetConfig(resource, key) | UnsetConfig(resource, key) | AppendConfig(resource, key):
+        case edits.SetConfig(resource, key) | edits.UnsetConfig(resource, key) | edits.AppendConfig(resource, key):
             return config_key(CONFIG_TYPES[resource.type], resource.name), key
         case _:
             raise AssertionError(edit)
 
 
-def test_every_change_is_in_the_request_logs_with_its_author(demo: Demo) -> None:
+def test_every_change_is_in_the_request_logs_with_its_author(demo: collecting_demo.Demo) -> None:
     found: dict[tuple[str, str, str], set[tuple[str, bool]]] = {}
     for cluster in demo.clusters:
         for file in cluster.request_logs.values():
@@ -97,14 +86,14 @@ def test_every_change_is_in_the_request_logs_with_its_author(demo: Demo) -> None
                     principal, forwarded, key, attr, error = row[5], row[6], row[9], row[10], row[-1]
                     assert error == 0
                     found.setdefault((cluster.name, key, attr), set()).add((principal, forwarded))
-    for deed in STORY:
+    for deed in collecting_demo.STORY:
         for edit in deed.edits:
             authors = found[deed.cluster, *told(edit)]
             assert (f"User:{deed.who}", False) in authors
             assert ((f"User:{deed.who}", True) in authors) == (deed.cluster != "old"), "the controller has a copy"
 
 
-def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
+def test_metadata_logs_and_journals_are_whole(demo: collecting_demo.Demo) -> None:
     for cluster in demo.clusters:
         if cluster.metadata_log is None:
             assert cluster.name == "old"
@@ -126,42 +115,42 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
     said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in rows}
     assert said == {
         (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
-        for deed in STORY
+        for deed in collecting_demo.STORY
         if deed.with_kac
         for edit in deed.edits
     }
 
 
-def test_polls_have_the_hours_of_the_day(demo: Demo) -> None:
+def test_polls_have_the_hours_of_the_day(demo: collecting_demo.Demo) -> None:
     polls: dict[str, set[datetime]] = {}
     for row in (row for row in landed_in(demo.lake) if row["kind"] == "heartbeat"):
         polls.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
     assert polls["demo-production"] == polls["demo-staging"] == every_hour
-    since, until = NOT_POLLED["old"]
+    since, until = collecting_demo.NOT_POLLED["old"]
     assert polls["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
 
 
-def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: Demo) -> None:
+def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: collecting_demo.Demo) -> None:
     own = Lake.create(str(tmp_path / "own"))
     with pytest.raises(LakeError, match="choose another folder"):
-        make(own.where, END)
+        collecting_demo.make(own.where, END)
     assert Lake.open(own.where).about() == own.about()
 
 
 def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) -> None:
-    lake = new_lake(str(tmp_path / "lake"))
+    lake = collecting_demo.new_lake(str(tmp_path / "lake"))
     (tmp_path / "lake" / "demo").mkdir()
     (tmp_path / "lake" / "demo" / "made-by-kac-lake-demo").touch()
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
         assert collect(lake, [Context("prod", "a test", settings)]).complete
     with pytest.raises(LakeError, match="also has polls of prod"):
-        new_lake(lake.where)
+        collecting_demo.new_lake(lake.where)
     assert landed_in(lake)
 
 
-def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> None:
+def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_demo.Demo) -> None:
     """As the application's sources read it, without Spark."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
@@ -185,7 +174,7 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> Non
     assert requests > 12_000
 
 
-def with_traffic(demo: Demo, folder: Path, hours: int) -> Lake:
+def with_traffic(demo: collecting_demo.Demo, folder: Path, hours: int) -> Lake:
     """A copy of the lake whose request logs have all changes, and what was produced and fetched in the last hours."""
     where = shutil.copytree(demo.lake.where, folder / "lake")
     sources = where / FILE
@@ -212,7 +201,7 @@ def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.takes(40)
 def test_everything_is_built_and_everybody_is_named(
-    demo: Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    demo: collecting_demo.Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """By plans that are compiled, as for many rows."""
     from console.lake.app import update
@@ -227,7 +216,7 @@ def test_everything_is_built_and_everybody_is_named(
     assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(sources_of(sources), 0)
     assert report.taken["request_log"]["good"] > 500 * hours
     history = rows_that_hold(lake, HISTORY)
-    for deed in STORY:
+    for deed in collecting_demo.STORY:
         for edit in deed.edits:
             key, attr = told(edit)
             rows = [
@@ -238,13 +227,13 @@ def test_everything_is_built_and_everybody_is_named(
             ]
             assert rows, (deed, edit)
             assert all(f"User:{deed.who}" in row["principal"].split(", ") for row in rows)
-            alone = isinstance(edit, SetConfig) and deed.ago.total_seconds() // 60 == 8 * 60
+            alone = isinstance(edit, edits.SetConfig) and deed.ago.total_seconds() // 60 == 8 * 60
             assert {row["attribution"] for row in rows} == {
                 "several" if alone else "journal" if deed.with_kac else "request"
             }
     assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
     usage = rows_that_hold(lake, QUOTA_USAGE)
-    (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
+    (held_back,) = {client.who for client in collecting_demo.CLIENTS if client.limit == 65_536.0}
     throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
     assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
     assert {(row["scope"], row["attr"]) for row in rows_that_hold(lake, DRIFT)} >= {("broker", "log.retention.ms")}

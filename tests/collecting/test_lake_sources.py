@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.collecting.sources import missing, read_sources
-from console.lake.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic
+from console.lake import inputs
 from console.model.yaml_places import FileProblems
 
 FOLDER = Path("/lake")
@@ -35,17 +35,21 @@ journals: /journal
 
 
 def test_a_whole_file() -> None:
-    assert read_sources(WHOLE, "s.yaml", FOLDER) == Inputs(
-        (MetadataLog("/lake/meta/__cluster_metadata-0", "abc"), MetadataLog("/a"), MetadataLog("/b")),
+    assert read_sources(WHOLE, "s.yaml", FOLDER) == inputs.Inputs(
         (
-            RequestLog(("/logs/1/kafka-request.log*", "s3a://logs/1/*"), "abc", 1, "Europe/Berlin"),
-            RequestLog(("/logs/2/kafka-request.log*",), "abc", 2, "UTC"),
+            inputs.MetadataLog("/lake/meta/__cluster_metadata-0", "abc"),
+            inputs.MetadataLog("/a"),
+            inputs.MetadataLog("/b"),
         ),
-        (Journals("/journal"),),
-        (Controllers("def", ("c1:9093", "[::1]:9093"), "prod"),),
         (
-            RequestTopic("kafka-requests", "def", "prod", "Asia/Tokyo"),
-            RequestTopic("kafka-requests", "ghi", "logs", "UTC"),
+            inputs.RequestLog(("/logs/1/kafka-request.log*", "s3a://logs/1/*"), "abc", 1, "Europe/Berlin"),
+            inputs.RequestLog(("/logs/2/kafka-request.log*",), "abc", 2, "UTC"),
+        ),
+        (inputs.Journals("/journal"),),
+        (inputs.Controllers("def", ("c1:9093", "[::1]:9093"), "prod"),),
+        (
+            inputs.RequestTopic("kafka-requests", "def", "prod", "Asia/Tokyo"),
+            inputs.RequestTopic("kafka-requests", "ghi", "logs", "UTC"),
         ),
     )
 
@@ -86,8 +90,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "__cluster_metadata-0").mkdir()
-    logs = tuple(MetadataLog(path, "a") for path in (str(tmp_path / "data"), str(tmp_path), "s3a://b/x"))
-    assert list(missing(Inputs(logs, journals=(Journals("/no/journal"),)))) == [
+    logs = tuple(inputs.MetadataLog(path, "a") for path in (str(tmp_path / "data"), str(tmp_path), "s3a://b/x"))
+    assert list(missing(inputs.Inputs(logs, journals=(inputs.Journals("/no/journal"),)))) == [
         f"there is no folder {tmp_path / 'data'}",
         f"{tmp_path} is no metadata log but holds one: name {tmp_path}/__cluster_metadata-0",
         "there is no journal at /no/journal",

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from console.cli import main as cli
 from console.collecting.doctor import checks
+from console.lake import streams
 from console.lake.lake import Lake
 from console.lake.schema import REQUEST
-from console.lake.streams import DELETED, MADE_AGAIN, Identity, Skipped, gone_of, skipped
 from tests.support import delta_lake
 from tests.support.delta_lake import arrow_rows
 
@@ -23,25 +23,25 @@ from tests.support.delta_lake import arrow_rows
     [
         ({"0": 10}, {"0": 30}, {"0": 0}, []),
         ({"0": 10}, {"0": 30}, {"0": 10}, []),
-        ({"0": 10}, {"0": 30}, {"0": 25}, [Skipped(0, 10, 15, DELETED)]),
-        ({"0": 10}, {"0": 30}, {"0": 30}, [Skipped(0, 10, 20, DELETED)]),
+        ({"0": 10}, {"0": 30}, {"0": 25}, [streams.Skipped(0, 10, 15, streams.DELETED)]),
+        ({"0": 10}, {"0": 30}, {"0": 30}, [streams.Skipped(0, 10, 20, streams.DELETED)]),
         # More is deleted than this batch is about: the rest is the next one's.
-        ({"0": 10}, {"0": 30}, {"0": 99}, [Skipped(0, 10, 20, DELETED)]),
-        ({"0": 1}, {"0": 1, "1": 8}, {"0": 1, "1": 5}, [Skipped(1, 0, 5, DELETED)]),
-        ({"0": 30}, {"0": 10}, {"0": 2}, [Skipped(0, 2, 8, MADE_AGAIN)]),
+        ({"0": 10}, {"0": 30}, {"0": 99}, [streams.Skipped(0, 10, 20, streams.DELETED)]),
+        ({"0": 1}, {"0": 1, "1": 8}, {"0": 1, "1": 5}, [streams.Skipped(1, 0, 5, streams.DELETED)]),
+        ({"0": 30}, {"0": 10}, {"0": 2}, [streams.Skipped(0, 2, 8, streams.MADE_AGAIN)]),
         ({"0": 30}, {"0": 10}, {}, []),
         (
             {"10": 1, "9": 1},
             {"10": 3, "9": 3},
             {"10": 2, "9": 3},
-            [Skipped(9, 1, 2, DELETED), Skipped(10, 1, 1, DELETED)],
+            [streams.Skipped(9, 1, 2, streams.DELETED), streams.Skipped(10, 1, 1, streams.DELETED)],
         ),
     ],
 )
 def test_what_a_batch_does_not_have(
-    start: dict[str, int], end: dict[str, int], first: dict[str, int], found: list[Skipped]
+    start: dict[str, int], end: dict[str, int], first: dict[str, int], found: list[streams.Skipped]
 ) -> None:
-    assert skipped(start, end, first) == found
+    assert streams.skipped(start, end, first) == found
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
@@ -51,15 +51,18 @@ def test_what_batches_do_not_have_is_told_once_each(steps: list[tuple[int, int]]
     for written, deleted in steps:
         end += written
         first = min(end, first + deleted)
-        told += sum(each.offsets for each in skipped({"0": at}, {"0": end}, {"0": first}))
+        told += sum(each.offsets for each in streams.skipped({"0": at}, {"0": end}, {"0": first}))
         read += end - max(at, first)
         at = end
     assert read + told == end
 
 
 def test_a_topic_that_was_created_again_may_have_had_more_than_was_read() -> None:
-    assert gone_of({"10": 7, "9": 0}) == [Skipped(9, 0, 0, MADE_AGAIN), Skipped(10, 7, 0, MADE_AGAIN)]
-    assert gone_of({"0": 7})[0].reason == "0 or more offsets are lost: the topic was deleted and created again"
+    assert streams.gone_of({"10": 7, "9": 0}) == [
+        streams.Skipped(9, 0, 0, streams.MADE_AGAIN),
+        streams.Skipped(10, 7, 0, streams.MADE_AGAIN),
+    ]
+    assert streams.gone_of({"0": 7})[0].reason == "0 or more offsets are lost: the topic was deleted and created again"
 
 
 KNOWN = st.sampled_from(["", "a", "b"])
@@ -67,14 +70,14 @@ KNOWN = st.sampled_from(["", "a", "b"])
 
 @given(KNOWN, KNOWN, KNOWN, KNOWN)
 def test_a_topic_is_another_only_where_both_ids_are_known(cluster: str, topic: str, its: str, its_topic: str) -> None:
-    one, other = Identity(cluster, topic), Identity(its, its_topic)
+    one, other = streams.Identity(cluster, topic), streams.Identity(its, its_topic)
     assert one.is_of_another(other) == ({topic, its_topic} == {"a", "b"})
     assert one.is_on_another_cluster(other) == ({cluster, its} == {"a", "b"})
 
 
 def test_it_is_shown_by_status_and_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    lost = Skipped(3, 1_000, 250, DELETED)
+    lost = streams.Skipped(3, 1_000, 250, streams.DELETED)
     rows = [
         {"cluster_id": "c", "quarantined": {"file": "lines-3", "byte_pos": lost.at, "reason": lost.reason}},
         {"cluster_id": "c", "quarantined": {"file": "lines-3", "byte_pos": 7, "reason": "no such field"}},

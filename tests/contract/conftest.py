@@ -13,27 +13,13 @@ import pytest
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec, SaslSpec
 from console.model.secret import Secret
-from tests.contract import acls
-from tests.contract.recorded import LIVE, NAMED, RECORD, Recorded, Recorder, case, keep, recorded_functions, tape_of
+from tests.contract import acls, recorded, verbs
 from tests.contract.target import ADMIN, ALICE, Server, Target
-from tests.contract.verbs import (
-    BROKER,
-    CLIENT_METRICS,
-    DELETE,
-    FINE,
-    alter,
-    alter_quotas,
-    create_topics,
-    delete_topics,
-    partitions,
-    quotas,
-    values,
-)
 from tests.support.real_clusters import RARE, REAL, KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties
 
 BROKERS = {"3.9": 1, "4.0": 3, "4.4": 3}
-RECORDING = os.environ.get(RECORD)
+RECORDING = os.environ.get(recorded.RECORD)
 """Read before each test has an environment of its own."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
 
@@ -94,9 +80,9 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
 
 
 @pytest.fixture(scope="session")
-def real_servers() -> Iterator[dict[str, Recorder]]:
+def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
     """Connections to the real clusters."""
-    servers: dict[str, Recorder] = {}
+    servers: dict[str, recorded.Recorder] = {}
     yield servers
     for server in servers.values():
         server.close()
@@ -106,14 +92,14 @@ def empty(side: Target) -> None:
     """Take away what other tests left on a cluster that this suite shares with them."""
     for broker in ("", *map(str, side.brokers)):
         to = {"broker": int(broker)} if broker else {}
-        left = [key for key in values(side, BROKER, broker, **to) if key != "min.insync.replicas"]
-        assert alter(side, BROKER, broker, *((key, DELETE, None) for key in left)) == FINE
+        left = [key for key in verbs.values(side, verbs.BROKER, broker, **to) if key != "min.insync.replicas"]
+        assert verbs.alter(side, verbs.BROKER, broker, *((key, verbs.DELETE, None) for key in left)) == verbs.FINE
     metrics = side.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())["config_resources"]
     for name in (each["resource_name"] for each in metrics):
-        left = list(values(side, CLIENT_METRICS, name))
-        assert alter(side, CLIENT_METRICS, name, *((key, DELETE, None) for key in left)) == FINE
-    for entity, limits in quotas(side, [])[1]:
-        assert alter_quotas(side, [(entity, dict.fromkeys(limits))]) == [FINE]
+        left = list(verbs.values(side, verbs.CLIENT_METRICS, name))
+        assert verbs.alter(side, verbs.CLIENT_METRICS, name, *((key, verbs.DELETE, None) for key in left)) == verbs.FINE
+    for entity, limits in verbs.quotas(side, [])[1]:
+        assert verbs.alter_quotas(side, [(entity, dict.fromkeys(limits))]) == [verbs.FINE]
     acls.delete(side, acls.EVERYTHING)
     users = side.ask("describe_user_scram_credentials", 0, lambda m: m.DescribeUserScramCredentialsRequest(users=None))[
         "results"
@@ -133,7 +119,7 @@ def beside_real(function: str) -> list[object]:
     was not. function: ``module::name``. The real cluster is asked by `make test-long` all the same."""
     found: list[object] = []
     for release in RELEASE_NAMES:
-        is_recorded = function in recorded_functions(release)
+        is_recorded = function in recorded.recorded_functions(release)
         if is_recorded:
             found.append(pytest.param(("recorded", release), id=f"recorded-{release}"))
         marks = [pytest.mark.broker, *([pytest.mark.long] if is_recorded or release in RARE else [])]
@@ -150,7 +136,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     alone = [
         pytest.param(("embedded", release), id=f"embedded-{release}")
         for release in RELEASE_NAMES
-        if not (release in RARE and function in recorded_functions(release))
+        if not (release in RARE and function in recorded.recorded_functions(release))
     ]
     if metafunc.definition.get_closest_marker("compares"):
         alone = []
@@ -161,7 +147,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def target(
     request: pytest.FixtureRequest,
     embedded: Callable[[str], tuple[ThreadedCluster, Server]],
-    real_servers: dict[str, Recorder],
+    real_servers: dict[str, recorded.Recorder],
 ) -> Iterator[Target]:
     """Each release embedded; then each real one, or what it answered, with the embedded one beside it."""
     kind, release = request.param
@@ -169,44 +155,48 @@ def target(
     if kind == "embedded":
         yield Target(release, server, thread)
         return
-    own = case(request.node, release)
+    own = recorded.case(request.node, release)
     if kind == "recorded":
-        yield Target(release, server, thread, Recorded(BROKERS[release], tape_of(release, own)))
+        yield Target(release, server, thread, recorded.Recorded(BROKERS[release], recorded.tape_of(release, own)))
         return
     cluster: KafkaCluster = request.getfixturevalue(REAL[release])
     if release not in real_servers:
         users = {name: Secret(password) for name, password in cluster.users.items()}
         addresses = dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True))
-        real_servers[release] = Recorder(addresses, users)
+        real_servers[release] = recorded.Recorder(addresses, users)
         empty(Target(release, real_servers[release], thread))
     recorder = real_servers[release]
     recorder.tape = []
     yield Target(release, server, thread, recorder)
     if RECORDING:
-        keep(RECORDING, release, own, LIVE if request.node.get_closest_marker("live") else recorder.tape)
+        recorded.keep(
+            RECORDING, release, own, recorded.LIVE if request.node.get_closest_marker("live") else recorder.tape
+        )
 
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A name that nothing else has, the same in each run: requests are compared with recorded ones."""
-    whose = re.sub(r"(?:recorded|real)-(\d\.\d)", lambda found: NAMED.get(found[1], found[1]), request.node.nodeid)
+    whose = re.sub(
+        r"(?:recorded|real)-(\d\.\d)", lambda found: recorded.NAMED.get(found[1], found[1]), request.node.nodeid
+    )
     return f"contract-{hashlib.sha256(whose.encode()).hexdigest()[:8]}"
 
 
 @pytest.fixture
 def topic(target: Target, name: str) -> Iterator[str]:
     """A topic of one partition on broker 1, which knows of it; gone afterwards."""
-    assert create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
-    assert partitions(target, name) == {0: [1]}
+    assert verbs.create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
+    assert verbs.partitions(target, name) == {0: [1]}
     yield name
-    delete_topics(target, name)
+    verbs.delete_topics(target, name)
 
 
 @pytest.fixture
 def kept_topic(target: Target, name: str) -> Iterator[str]:
     """The same, whose records stay: those of tests are older than the default retention, and every five minutes real
     brokers delete what is."""
-    assert create_topics(target, {name: {0: [1]}}, {"retention.ms": "-1"}) == {name: ("NONE", None)}
-    assert partitions(target, name) == {0: [1]}
+    assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "-1"}) == {name: ("NONE", None)}
+    assert verbs.partitions(target, name) == {0: [1]}
     yield name
-    delete_topics(target, name)
+    verbs.delete_topics(target, name)

@@ -6,97 +6,89 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
-from tests.contract.verbs import (
-    APPEND,
-    BROKER,
-    CLIENT_METRICS,
-    DELETE,
-    FINE,
-    GROUP,
-    SET,
-    SUBTRACT,
-    TOPIC,
-    Op,
-    alter,
-    alter_each,
-    configured,
-    create_topics,
-    delete_topics,
-    entries,
-    synonyms,
-    values,
-)
 
 THROTTLED = "leader.replication.throttled.replicas"
 
 
 def test_set_and_delete(target: Target, topic: str) -> None:
     """§2: DELETE puts the default back, and of a key that is not set, or not known, it succeeds."""
-    assert alter(target, TOPIC, topic, ("retention.ms", SET, "1000"), ("segment.ms", SET, "2000")) == FINE
-    assert values(target, TOPIC, topic) == {"retention.ms": "1000", "segment.ms": "2000"}
-    assert alter(target, TOPIC, topic, ("retention.ms", DELETE, None), ("segment.ms", SET, "3000")) == FINE
-    assert values(target, TOPIC, topic) == {"segment.ms": "3000"}
+    assert (
+        verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "2000"))
+        == verbs.FINE
+    )
+    assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "1000", "segment.ms": "2000"}
+    assert (
+        verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.DELETE, None), ("segment.ms", verbs.SET, "3000"))
+        == verbs.FINE
+    )
+    assert verbs.values(target, verbs.TOPIC, topic) == {"segment.ms": "3000"}
     for key in ("retention.ms", "no.such.key", ""):
-        assert alter(target, TOPIC, topic, (key, DELETE, None)) == FINE
-    assert values(target, TOPIC, topic) == {"segment.ms": "3000"}
-    assert alter(target, TOPIC, topic) == FINE
+        assert verbs.alter(target, verbs.TOPIC, topic, (key, verbs.DELETE, None)) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {"segment.ms": "3000"}
+    assert verbs.alter(target, verbs.TOPIC, topic) == verbs.FINE
 
 
 def test_all_or_nothing_within_a_resource(target: Target, topic: str) -> None:
     """§2."""
-    refused = alter(target, TOPIC, topic, ("retention.ms", SET, "1000"), ("no.such.key", SET, "1"))
+    refused = verbs.alter(
+        target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), ("no.such.key", verbs.SET, "1")
+    )
     assert refused == told(target, "unknown topic config", key="no.such.key")
-    assert values(target, TOPIC, topic) == {}
+    assert verbs.values(target, verbs.TOPIC, topic) == {}
 
 
 def test_resources_are_independent(target: Target, topic: str) -> None:
     """§2."""
-    missing, op = f"{topic}-no", ("retention.ms", SET, "1000")
-    assert dict(alter_each(target, [((TOPIC, topic), [op]), ((TOPIC, missing), [op])])) == {
-        (TOPIC, topic): FINE,
-        (TOPIC, missing): told(target, "altered topic is missing", name=missing),
+    missing, op = f"{topic}-no", ("retention.ms", verbs.SET, "1000")
+    assert dict(verbs.alter_each(target, [((verbs.TOPIC, topic), [op]), ((verbs.TOPIC, missing), [op])])) == {
+        (verbs.TOPIC, topic): verbs.FINE,
+        (verbs.TOPIC, missing): told(target, "altered topic is missing", name=missing),
     }
-    assert values(target, TOPIC, topic) == {"retention.ms": "1000"}
+    assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "1000"}
 
 
 def test_validate_only_writes_nothing(target: Target, topic: str) -> None:
     """§2: it runs everything, and writes nothing."""
-    assert alter(target, TOPIC, topic, ("retention.ms", SET, "1000"), dry=True) == FINE
-    refused = alter(target, TOPIC, topic, ("no.such.key", SET, "1"), dry=True)
+    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, "1000"), dry=True) == verbs.FINE
+    refused = verbs.alter(target, verbs.TOPIC, topic, ("no.such.key", verbs.SET, "1"), dry=True)
     assert refused == told(target, "unknown topic config", key="no.such.key")
-    missing = alter(target, TOPIC, f"{topic}-no", ("retention.ms", SET, "1"), dry=True)
+    missing = verbs.alter(target, verbs.TOPIC, f"{topic}-no", ("retention.ms", verbs.SET, "1"), dry=True)
     assert missing == told(target, "altered topic is missing", name=f"{topic}-no")
-    assert values(target, TOPIC, topic) == {}
+    assert verbs.values(target, verbs.TOPIC, topic) == {}
 
 
 def test_the_same_resource_twice(target: Target, topic: str) -> None:
     """§2: an error on both."""
-    wanted = [((TOPIC, topic), [("retention.ms", SET, "1000")]), ((TOPIC, topic), [("segment.ms", SET, "2000")])]
-    assert alter_each(target, wanted) == [((TOPIC, topic), told(target, "resource twice"))] * 2
-    assert values(target, TOPIC, topic) == {}
+    wanted = [
+        ((verbs.TOPIC, topic), [("retention.ms", verbs.SET, "1000")]),
+        ((verbs.TOPIC, topic), [("segment.ms", verbs.SET, "2000")]),
+    ]
+    assert verbs.alter_each(target, wanted) == [((verbs.TOPIC, topic), told(target, "resource twice"))] * 2
+    assert verbs.values(target, verbs.TOPIC, topic) == {}
 
 
 @pytest.mark.parametrize(
     ("ops", "situation"),
     [
-        ([("retention.ms", SET, "1"), ("retention.ms", SET, "2")], "key twice"),
-        ([("retention.ms", SET, "1"), ("retention.ms", DELETE, None)], "key twice"),
-        ([("retention.ms", SET, None), ("segment.ms", SET, None)], "null values"),
+        ([("retention.ms", verbs.SET, "1"), ("retention.ms", verbs.SET, "2")], "key twice"),
+        ([("retention.ms", verbs.SET, "1"), ("retention.ms", verbs.DELETE, None)], "key twice"),
+        ([("retention.ms", verbs.SET, None), ("segment.ms", verbs.SET, None)], "null values"),
         ([("retention.ms", 7, "1")], "unknown operation"),
     ],
 )
-def test_a_request_that_contradicts_itself(target: Target, topic: str, ops: Sequence[Op], situation: str) -> None:
+def test_a_request_that_contradicts_itself(target: Target, topic: str, ops: Sequence[verbs.Op], situation: str) -> None:
     """§2: the same key twice; null with SET."""
     keys = [key for key, _, _ in ops]
     parts = {"key": keys[0], "keys": ", ".join(keys)}
-    assert alter(target, TOPIC, topic, *ops) == told(target, situation, **parts)
-    assert values(target, TOPIC, topic) == {}
+    assert verbs.alter(target, verbs.TOPIC, topic, *ops) == told(target, situation, **parts)
+    assert verbs.values(target, verbs.TOPIC, topic) == {}
 
 
 def test_null_to_append(target: Target, topic: str) -> None:
-    refused = alter(target, TOPIC, topic, ("cleanup.policy", APPEND, None))
+    refused = verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, None))
     assert refused == told(target, "null values", keys="cleanup.policy")
 
 
@@ -119,66 +111,72 @@ def test_null_to_append(target: Target, topic: str) -> None:
 def test_a_value_that_can_not_be(target: Target, topic: str, key: str, value: str, why: str) -> None:
     """§2: INVALID_CONFIG."""
     what = f"Invalid value {value} for configuration {key}: {why}"
-    refused = alter(target, TOPIC, topic, (key, SET, value))
+    refused = verbs.alter(target, verbs.TOPIC, topic, (key, verbs.SET, value))
     assert refused == told(target, "bad topic value", kind="TOPIC", name=topic, what=what)
 
 
 def test_a_range_that_changed(target: Target, topic: str) -> None:
     least = target.by_release(v3_9="14", v4_4="1048576")
     what = f"Invalid value 10 for configuration segment.bytes: Value must be at least {least}"
-    refused = alter(target, TOPIC, topic, ("segment.bytes", SET, "10"))
+    refused = verbs.alter(target, verbs.TOPIC, topic, ("segment.bytes", verbs.SET, "10"))
     assert refused == told(target, "bad topic value", kind="TOPIC", name=topic, what=what)
 
 
 def test_values_that_contradict_each_other(target: Target, topic: str) -> None:
-    lags = ("max.compaction.lag.ms", SET, "5"), ("min.compaction.lag.ms", SET, "10")
-    assert alter(target, TOPIC, topic, *lags) == told(target, "values that contradict")
-    assert alter(target, TOPIC, topic, lags[0]) == FINE
-    assert alter(target, TOPIC, topic, lags[1]) == told(target, "values that contradict")
+    lags = ("max.compaction.lag.ms", verbs.SET, "5"), ("min.compaction.lag.ms", verbs.SET, "10")
+    assert verbs.alter(target, verbs.TOPIC, topic, *lags) == told(target, "values that contradict")
+    assert verbs.alter(target, verbs.TOPIC, topic, lags[0]) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, lags[1]) == told(target, "values that contradict")
 
 
 def test_tiered_storage_is_off(target: Target, topic: str) -> None:
-    assert alter(target, TOPIC, topic, ("remote.storage.enable", SET, "true")) == told(target, "tiered storage")
+    assert verbs.alter(target, verbs.TOPIC, topic, ("remote.storage.enable", verbs.SET, "true")) == told(
+        target, "tiered storage"
+    )
 
 
-@pytest.mark.parametrize(("op", "spelt"), [(APPEND, "append"), (SUBTRACT, "subtract")])
+@pytest.mark.parametrize(("op", "spelt"), [(verbs.APPEND, "append"), (verbs.SUBTRACT, "subtract")])
 def test_a_key_that_is_no_list(target: Target, topic: str, op: int, spelt: str) -> None:
     """§2: APPEND / SUBTRACT on a key that is not a LIST."""
     parts = {"key": "retention.ms", "op": spelt, "OP": spelt.upper()}
-    assert alter(target, TOPIC, topic, ("retention.ms", op, "1")) == told(target, "topic key is no list", **parts)
+    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", op, "1")) == told(
+        target, "topic key is no list", **parts
+    )
     parts["key"] = "no.such.key"
-    assert alter(target, TOPIC, topic, ("no.such.key", op, "1")) == told(target, "unknown key is no list", **parts)
+    assert verbs.alter(target, verbs.TOPIC, topic, ("no.such.key", op, "1")) == told(
+        target, "unknown key is no list", **parts
+    )
 
 
 def test_lists_start_from_the_default(target: Target, topic: str) -> None:
     """§2: from the current value, else from the default; what is there and what is not are no-ops."""
-    assert alter(target, TOPIC, topic, ("cleanup.policy", APPEND, "compact")) == FINE
-    assert values(target, TOPIC, topic) == {"cleanup.policy": "delete,compact"}
-    assert alter(target, TOPIC, topic, ("cleanup.policy", SUBTRACT, "neither")) == FINE
-    assert alter(target, TOPIC, topic, ("cleanup.policy", APPEND, "compact")) == FINE
-    assert values(target, TOPIC, topic) == {"cleanup.policy": "delete,compact"}
-    assert alter(target, TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete")) == FINE
-    assert values(target, TOPIC, topic) == {"cleanup.policy": "compact"}
+    assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "delete,compact"}
+    assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.SUBTRACT, "neither")) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "delete,compact"}
+    assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.SUBTRACT, "delete")) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "compact"}
 
 
 def test_an_inherited_list_is_not_what_is_appended_to(target: Target, topic: str) -> None:
     """APPEND on an inherited key starts from Kafka's own default."""
-    with configured(target, BROKER, "", {"log.cleanup.policy": "compact"}):
-        target.until(lambda: entries(target, TOPIC, topic)["cleanup.policy"]["value"] == "compact")
-        assert alter(target, TOPIC, topic, ("cleanup.policy", APPEND, "compact")) == FINE
-        assert values(target, TOPIC, topic) == {"cleanup.policy": "delete,compact"}
+    with verbs.configured(target, verbs.BROKER, "", {"log.cleanup.policy": "compact"}):
+        target.until(lambda: verbs.entries(target, verbs.TOPIC, topic)["cleanup.policy"]["value"] == "compact")
+        assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
+        assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "delete,compact"}
 
 
 def test_subtracting_everything_gives_an_empty_value(target: Target, topic: str) -> None:
     """§2: `""`, not a deletion."""
-    assert alter(target, TOPIC, topic, (THROTTLED, APPEND, "0:1,1:1")) == FINE
-    assert alter(target, TOPIC, topic, (THROTTLED, SUBTRACT, "1:1,0:1")) == FINE
-    assert values(target, TOPIC, topic) == {THROTTLED: ""}
+    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, "0:1,1:1")) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SUBTRACT, "1:1,0:1")) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {THROTTLED: ""}
 
 
 def test_a_list_with_a_value_that_can_not_be(target: Target, topic: str) -> None:
-    assert alter(target, TOPIC, topic, (THROTTLED, SET, "*")) == FINE
-    refused = alter(target, TOPIC, topic, (THROTTLED, APPEND, "0:1"))
+    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SET, "*")) == verbs.FINE
+    refused = verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, "0:1"))
     what = (
         f"Invalid value [*, 0:1] for configuration {THROTTLED}: {THROTTLED} must be the literal '*' or a list of "
         "replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -187,38 +185,42 @@ def test_a_list_with_a_value_that_can_not_be(target: Target, topic: str) -> None
 
 
 def test_values_are_trimmed(target: Target, topic: str) -> None:
-    assert alter(target, TOPIC, topic, ("retention.ms", SET, " 500 ")) == FINE
-    assert values(target, TOPIC, topic) == {"retention.ms": "500"}
+    assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", verbs.SET, " 500 ")) == verbs.FINE
+    assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "500"}
 
 
 def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
     """§2: over 32767 characters."""
     first, second = (",".join(f"{index}:{broker}" for index in range(4000)) for broker in (1, 2))
-    assert alter(target, TOPIC, topic, (THROTTLED, SET, first)) == FINE
-    assert alter(target, TOPIC, topic, (THROTTLED, APPEND, second)) == told(target, "appended too much")
-    assert values(target, TOPIC, topic) == {THROTTLED: first}
+    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SET, first)) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, second)) == told(
+        target, "appended too much"
+    )
+    assert verbs.values(target, verbs.TOPIC, topic) == {THROTTLED: first}
 
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
     """§2: Order: validation → existence."""
-    refused = alter(target, TOPIC, name, ("no.such.key", SET, "1"))
+    refused = verbs.alter(target, verbs.TOPIC, name, ("no.such.key", verbs.SET, "1"))
     assert refused == told(target, "unknown topic config", key="no.such.key")
-    assert alter(target, TOPIC, "", ("retention.ms", SET, "1")) == told(target, "altered topic has no name")
+    assert verbs.alter(target, verbs.TOPIC, "", ("retention.ms", verbs.SET, "1")) == told(
+        target, "altered topic has no name"
+    )
 
 
 @pytest.mark.parametrize("kind", [0, 99])
 def test_an_unknown_type(target: Target, kind: int) -> None:
-    assert alter(target, kind, "x", ("a", SET, "b")) == told(target, "altered type is unknown", kind=kind)
+    assert verbs.alter(target, kind, "x", ("a", verbs.SET, "b")) == told(target, "altered type is unknown", kind=kind)
 
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target, name: str) -> None:
     """§2: beyond 10,000 every resource fails with POLICY_VIOLATION."""
-    kind, ops = (GROUP, [("consumer.session.timeout.ms", SET, "46000")])
+    kind, ops = (verbs.GROUP, [("consumer.session.timeout.ms", verbs.SET, "46000")])
     if not target.is_since("4.0"):
-        kind, ops = CLIENT_METRICS, [("interval.ms", SET, "1000")]
+        kind, ops = verbs.CLIENT_METRICS, [("interval.ms", verbs.SET, "1000")]
     many = [((kind, f"{name}-{number}"), ops) for number in range(10_001)]
-    assert {each for _, each in alter_each(target, many, dry=True)} == {_TOO_MANY}
+    assert {each for _, each in verbs.alter_each(target, many, dry=True)} == {_TOO_MANY}
 
 
 _TOO_MANY = ("POLICY_VIOLATION", "Unable to perform excessively large batch operation.")
@@ -227,53 +229,66 @@ _TOO_MANY = ("POLICY_VIOLATION", "Unable to perform excessively large batch oper
 def test_group_configs(target: Target, name: str) -> None:
     key = "consumer.session.timeout.ms"
     if not target.is_since("4.0"):
-        refused = told(target, "altered type is unknown", kind=GROUP)
-        assert alter(target, GROUP, name, (key, SET, "50000")) == refused
+        refused = told(target, "altered type is unknown", kind=verbs.GROUP)
+        assert verbs.alter(target, verbs.GROUP, name, (key, verbs.SET, "50000")) == refused
         return
-    assert alter(target, GROUP, name, (key, SET, "50000")) == FINE
-    entry = entries(target, GROUP, name, [key])[key]
+    assert verbs.alter(target, verbs.GROUP, name, (key, verbs.SET, "50000")) == verbs.FINE
+    entry = verbs.entries(target, verbs.GROUP, name, [key])[key]
     assert (entry["value"], entry["config_source"]) == ("50000", 8)
     inherited = target.by_release(v4_0=[], v4_4=[(f"group.{key}", "45000", 5)])
-    assert synonyms(entry) == [(key, "50000", 8), *inherited]
+    assert verbs.synonyms(entry) == [(key, "50000", 8), *inherited]
     for ops, refused in (
-        (("no.such.key", SET, "1"), ("INVALID_CONFIG", "Unknown group config name: no.such.key")),
-        ((key, SET, "x"), ("INVALID_CONFIG", f"Invalid value x for configuration {key}: Not a number of type INT")),
+        (("no.such.key", verbs.SET, "1"), ("INVALID_CONFIG", "Unknown group config name: no.such.key")),
         (
-            (key, SET, "1"),
+            (key, verbs.SET, "x"),
+            ("INVALID_CONFIG", f"Invalid value x for configuration {key}: Not a number of type INT"),
+        ),
+        (
+            (key, verbs.SET, "1"),
             ("INVALID_CONFIG", f"{key} must be greater than or equal to group.consumer.min.session.timeout.ms")
             if not target.is_since("4.4")
             else ("INVALID_CONFIG", f"{key} must be in the range 45000 to 60000 inclusive."),
         ),
     ):
-        assert alter(target, GROUP, name, ops) == refused
-    assert alter(target, GROUP, "", (key, SET, "50000")) == (
+        assert verbs.alter(target, verbs.GROUP, name, ops) == refused
+    assert verbs.alter(target, verbs.GROUP, "", (key, verbs.SET, "50000")) == (
         "INVALID_REQUEST",
         "Default group resources are not allowed.",
     )
-    assert alter(target, GROUP, name, (key, DELETE, None)) == FINE
-    assert values(target, GROUP, name) == {}
+    assert verbs.alter(target, verbs.GROUP, name, (key, verbs.DELETE, None)) == verbs.FINE
+    assert verbs.values(target, verbs.GROUP, name) == {}
 
 
 def test_client_metrics(target: Target, name: str) -> None:
-    assert alter(target, CLIENT_METRICS, name, ("interval.ms", SET, "1000"), ("metrics", SET, "a,b")) == FINE
-    assert values(target, CLIENT_METRICS, name) == {"interval.ms": "1000", "metrics": "a,b"}
+    assert (
+        verbs.alter(
+            target, verbs.CLIENT_METRICS, name, ("interval.ms", verbs.SET, "1000"), ("metrics", verbs.SET, "a,b")
+        )
+        == verbs.FINE
+    )
+    assert verbs.values(target, verbs.CLIENT_METRICS, name) == {"interval.ms": "1000", "metrics": "a,b"}
     bad = "Invalid value 1 for interval.ms, interval must be between 100 and 3600000 (1 hour)"
     for op, refused in (
-        (("no.such.key", SET, "1"), ("INVALID_REQUEST", "Unknown client metrics configuration: no.such.key")),
-        (("interval.ms", SET, "1"), ("INVALID_REQUEST", bad)),
-        (("match", SET, "foo=["), ("INVALID_CONFIG", "Illegal client matching pattern: foo=[")),
+        (("no.such.key", verbs.SET, "1"), ("INVALID_REQUEST", "Unknown client metrics configuration: no.such.key")),
+        (("interval.ms", verbs.SET, "1"), ("INVALID_REQUEST", bad)),
+        (("match", verbs.SET, "foo=["), ("INVALID_CONFIG", "Illegal client matching pattern: foo=[")),
     ):
-        assert alter(target, CLIENT_METRICS, name, op) == refused
-    nobody = alter(target, CLIENT_METRICS, "", ("interval.ms", SET, "1000"))
+        assert verbs.alter(target, verbs.CLIENT_METRICS, name, op) == refused
+    nobody = verbs.alter(target, verbs.CLIENT_METRICS, "", ("interval.ms", verbs.SET, "1000"))
     assert nobody == ("INVALID_REQUEST", "Subscription name can't be empty")
-    assert alter(target, CLIENT_METRICS, name, ("interval.ms", DELETE, None), ("metrics", DELETE, None)) == FINE
+    assert (
+        verbs.alter(
+            target, verbs.CLIENT_METRICS, name, ("interval.ms", verbs.DELETE, None), ("metrics", verbs.DELETE, None)
+        )
+        == verbs.FINE
+    )
 
 
 def test_configs_go_with_their_topic(target: Target, name: str) -> None:
     """§2: a topic made again has none of them."""
-    assert create_topics(target, {name: {0: [1]}}, {"retention.ms": "1000"}) == {name: FINE}
-    assert values(target, TOPIC, name) == {"retention.ms": "1000"}
-    assert delete_topics(target, name) == [(name, FINE)]
-    assert create_topics(target, {name: {0: [1]}}) == {name: FINE}
-    assert values(target, TOPIC, name) == {}
-    assert delete_topics(target, name) == [(name, FINE)]
+    assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "1000"}) == {name: verbs.FINE}
+    assert verbs.values(target, verbs.TOPIC, name) == {"retention.ms": "1000"}
+    assert verbs.delete_topics(target, name) == [(name, verbs.FINE)]
+    assert verbs.create_topics(target, {name: {0: [1]}}) == {name: verbs.FINE}
+    assert verbs.values(target, verbs.TOPIC, name) == {}
+    assert verbs.delete_topics(target, name) == [(name, verbs.FINE)]

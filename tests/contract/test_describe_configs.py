@@ -4,24 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
-from tests.contract.verbs import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DELETE,
-    GROUP,
-    SET,
-    TOPIC,
-    alter,
-    configured,
-    describe,
-    entries,
-    error,
-    synonyms,
-    values,
-)
 
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER, METRICS, GROUPS = range(1, 9)
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
@@ -29,7 +14,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
 
 def test_every_config_of_a_topic(target: Target, topic: str) -> None:
     """§2: sources, value types, synonyms and documentation of all."""
-    (result,) = describe(target, [(TOPIC, topic)], docs=True)
+    (result,) = verbs.describe(target, [(verbs.TOPIC, topic)], docs=True)
     told_of = {entry["name"]: entry for entry in result["configs"]}
     assert len(told_of) == target.by_release(v3_9=36, v4_0=33, v4_4=37)
     assert told_of["preallocate"]["config_type"] == BOOLEAN
@@ -44,9 +29,9 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
 
 def test_every_config_of_a_broker(target: Target) -> None:
     """§2: the same, with what stands in the broker's file."""
-    with configured(target, BROKER, "1", {"log.retention.ms": "5000"}):
+    with verbs.configured(target, verbs.BROKER, "1", {"log.retention.ms": "5000"}):
         pass
-    (result,) = describe(target, [(BROKER, "1")], docs=True)
+    (result,) = verbs.describe(target, [(verbs.BROKER, "1")], docs=True)
     told_of = {entry["name"]: entry for entry in result["configs"]}
     assert len(told_of) > 200
     assert told_of["broker.rack"]["value"] == "rack-1"
@@ -62,7 +47,7 @@ def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: st
         lambda m: m.DescribeConfigsRequest(
             resources=(
                 m.DescribeConfigsResource(
-                    resource_type=TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
+                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
                 ),
             )
         ),
@@ -79,7 +64,7 @@ def test_an_older_version_says_less(target: Target, topic: str) -> None:
         lambda m: m.DescribeConfigsRequest(
             resources=(
                 m.DescribeConfigsResource(
-                    resource_type=TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
+                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
                 ),
             ),
             include_synonyms=True,
@@ -98,21 +83,23 @@ def test_an_older_version_says_less(target: Target, topic: str) -> None:
 
 def test_empty_and_null_keys_mean_all(target: Target, topic: str) -> None:
     """§2: `configuration_keys` null or empty = all."""
-    (named_none,) = describe(target, [(TOPIC, topic)], None)
-    (named_no_more,) = describe(target, [(TOPIC, topic)], [])
+    (named_none,) = verbs.describe(target, [(verbs.TOPIC, topic)], None)
+    (named_no_more,) = verbs.describe(target, [(verbs.TOPIC, topic)], [])
     assert len(named_none["configs"]) == len(named_no_more["configs"]) > 20
 
 
 def test_unknown_keys_are_dropped_in_silence(target: Target, topic: str) -> None:
     """§2."""
-    (result,) = describe(target, [(TOPIC, topic)], ["no.such.key", "segment.bytes"])
-    assert error(result) == ("NONE", "")
+    (result,) = verbs.describe(target, [(verbs.TOPIC, topic)], ["no.such.key", "segment.bytes"])
+    assert verbs.error(result) == ("NONE", "")
     assert [entry["name"] for entry in result["configs"]] == ["segment.bytes"]
 
 
 def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -> None:
     """§2: each resource has its own result and error."""
-    results = describe(target, [(TOPIC, topic), (TOPIC, f"{topic}-no"), (TOPIC, topic)], ["segment.bytes"])
+    results = verbs.describe(
+        target, [(verbs.TOPIC, topic), (verbs.TOPIC, f"{topic}-no"), (verbs.TOPIC, topic)], ["segment.bytes"]
+    )
     assert sorted((result["resource_name"], result["error_code"]) for result in results) == [
         (topic, "NONE"),
         (topic, "NONE"),
@@ -122,82 +109,85 @@ def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -
 
 def test_a_missing_topic(target: Target, name: str) -> None:
     """§2: UNKNOWN_TOPIC_OR_PARTITION with an empty message."""
-    (result,) = describe(target, [(TOPIC, name)])
-    assert (error(result), result["configs"]) == (("UNKNOWN_TOPIC_OR_PARTITION", ""), [])
+    (result,) = verbs.describe(target, [(verbs.TOPIC, name)])
+    assert (verbs.error(result), result["configs"]) == (("UNKNOWN_TOPIC_OR_PARTITION", ""), [])
 
 
 @pytest.mark.parametrize(("topic_name", "situation"), [("a b", "illegal topic name"), ("", "empty topic name")])
 def test_a_topic_that_can_not_be(target: Target, topic_name: str, situation: str) -> None:
-    (result,) = describe(target, [(TOPIC, topic_name)])
-    assert error(result) == told(target, situation, name=topic_name)
+    (result,) = verbs.describe(target, [(verbs.TOPIC, topic_name)])
+    assert verbs.error(result) == told(target, situation, name=topic_name)
 
 
 def test_precedence_and_sources(target: Target, topic: str) -> None:
     """§2: topic → dynamic broker → cluster default → static → default; an entry's source is its first synonym's."""
     key, own = "log.retention.ms", "retention.ms"
     default = ("log.retention.hours", "168", DEFAULT)
-    assert synonyms(entries(target, TOPIC, topic, [own])[own]) == []
-    with configured(target, BROKER, "", {key: "5000"}), configured(target, BROKER, "1", {key: "6000"}):
-        assert alter(target, TOPIC, topic, (own, SET, "7000")) == ("NONE", None)
-        target.until(lambda: len(entries(target, TOPIC, topic, [own])[own]["synonyms"]) == 4)
-        entry = entries(target, TOPIC, topic, [own])[own]
+    assert verbs.synonyms(verbs.entries(target, verbs.TOPIC, topic, [own])[own]) == []
+    with (
+        verbs.configured(target, verbs.BROKER, "", {key: "5000"}),
+        verbs.configured(target, verbs.BROKER, "1", {key: "6000"}),
+    ):
+        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.SET, "7000")) == ("NONE", None)
+        target.until(lambda: len(verbs.entries(target, verbs.TOPIC, topic, [own])[own]["synonyms"]) == 4)
+        entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
         layers = [default, (key, "6000", DYNAMIC_BROKER), (key, "5000", DYNAMIC_DEFAULT)]
-        assert sorted(synonyms(entry)) == sorted([*layers, (own, "7000", DYNAMIC_TOPIC)])
+        assert sorted(verbs.synonyms(entry)) == sorted([*layers, (own, "7000", DYNAMIC_TOPIC)])
         assert (entry["value"], entry["config_source"]) == ("7000", DYNAMIC_TOPIC)
-        assert alter(target, TOPIC, topic, (own, DELETE, None)) == ("NONE", None)
-        target.until(lambda: entries(target, TOPIC, topic, [own])[own]["value"] == "6000")
-        entry = entries(target, TOPIC, topic, [own])[own]
-        assert (sorted(synonyms(entry)), entry["config_source"]) == (sorted(layers), DYNAMIC_BROKER)
-        told_of = entries(target, BROKER, "1", [key])[key]
+        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.DELETE, None)) == ("NONE", None)
+        target.until(lambda: verbs.entries(target, verbs.TOPIC, topic, [own])[own]["value"] == "6000")
+        entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
+        assert (sorted(verbs.synonyms(entry)), entry["config_source"]) == (sorted(layers), DYNAMIC_BROKER)
+        told_of = verbs.entries(target, verbs.BROKER, "1", [key])[key]
         assert (told_of["value"], told_of["config_source"]) == ("6000", DYNAMIC_BROKER)
-    target.until(lambda: entries(target, TOPIC, topic, [own])[own]["value"] == "604800000")
-    assert entries(target, TOPIC, topic, [own])[own]["config_source"] == DEFAULT
+    target.until(lambda: verbs.entries(target, verbs.TOPIC, topic, [own])[own]["value"] == "604800000")
+    assert verbs.entries(target, verbs.TOPIC, topic, [own])[own]["config_source"] == DEFAULT
 
 
 def test_what_a_topic_inherits_depends_on_the_broker_that_answers(target: Target, topic: str) -> None:
     """§2: set on one broker alone, that broker describes every topic with it and the others do not."""
     other = target.brokers[-1]
-    with configured(target, BROKER, str(other), {"log.flush.interval.messages": "5000"}):
+    with verbs.configured(target, verbs.BROKER, str(other), {"log.flush.interval.messages": "5000"}):
         for broker in target.brokers:
             value = "5000" if broker == other else "9223372036854775807"
             target.until(lambda broker=broker, value=value: _flush(target, topic, broker) == value)
 
 
 def _flush(target: Target, topic: str, broker: int) -> str:
-    value: str = entries(target, TOPIC, topic, ["flush.messages"], broker=broker)["flush.messages"]["value"]
+    value: str = verbs.entries(target, verbs.TOPIC, topic, ["flush.messages"], broker=broker)["flush.messages"]["value"]
     return value
 
 
 def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) -> None:
     """§2: BROKER "" returns only the dynamic cluster defaults; since 4.1 there is one of its own."""
     written = target.by_release(v3_9={}, v4_4={"min.insync.replicas": "1"})
-    assert values(target, BROKER, "") == written
-    with configured(target, BROKER, "", {"log.retention.ms": "5000"}):
-        target.until(lambda: len(values(target, BROKER, "")) > len(written))
-        told_of = entries(target, BROKER, "")
+    assert verbs.values(target, verbs.BROKER, "") == written
+    with verbs.configured(target, verbs.BROKER, "", {"log.retention.ms": "5000"}):
+        target.until(lambda: len(verbs.values(target, verbs.BROKER, "")) > len(written))
+        told_of = verbs.entries(target, verbs.BROKER, "")
         assert {name: entry["value"] for name, entry in told_of.items()} == {**written, "log.retention.ms": "5000"}
-        assert synonyms(told_of["log.retention.ms"]) == [("log.retention.ms", "5000", DYNAMIC_DEFAULT)]
+        assert verbs.synonyms(told_of["log.retention.ms"]) == [("log.retention.ms", "5000", DYNAMIC_DEFAULT)]
 
 
 @pytest.mark.parametrize(
     ("kind", "named", "situation"),
     [
-        (BROKER, "9", "described on a wrong broker"),
-        (BROKER, "x", "broker is no number"),
-        (BROKER_LOGGER, "9", "described logger of a wrong broker"),
-        (BROKER_LOGGER, "", "logger without a broker"),
-        (BROKER_LOGGER, "x", "broker is no number"),
+        (verbs.BROKER, "9", "described on a wrong broker"),
+        (verbs.BROKER, "x", "broker is no number"),
+        (verbs.BROKER_LOGGER, "9", "described logger of a wrong broker"),
+        (verbs.BROKER_LOGGER, "", "logger without a broker"),
+        (verbs.BROKER_LOGGER, "x", "broker is no number"),
     ],
 )
 def test_a_broker_that_is_not_asked(target: Target, kind: int, named: str, situation: str) -> None:
     """§2: wrong id; BROKER_LOGGER requires an id."""
-    (result,) = describe(target, [(kind, named)])
-    assert error(result) == told(target, situation, name=named)
+    (result,) = verbs.describe(target, [(kind, named)])
+    assert verbs.error(result) == told(target, situation, name=named)
 
 
 def test_loggers(target: Target) -> None:
     """§2: their source is 6, their synonyms are empty."""
-    entry = entries(target, BROKER_LOGGER, "1", ["root"])["root"]
+    entry = verbs.entries(target, verbs.BROKER_LOGGER, "1", ["root"])["root"]
     assert entry == {
         "name": "root",
         "value": "INFO",
@@ -212,15 +202,15 @@ def test_loggers(target: Target) -> None:
 
 def test_which_loggers_there_are(target: Target) -> None:
     with target.differing("which loggers there are"):
-        assert "root" in entries(target, BROKER_LOGGER, "1")
+        assert "root" in verbs.entries(target, verbs.BROKER_LOGGER, "1")
 
 
 def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
     """§2: Sensitive = PASSWORD or an unknown key; value null, in synonyms too."""
     for name, source in (("1", DYNAMIC_BROKER), ("", DYNAMIC_DEFAULT)):
-        with configured(target, BROKER, name, {"no.such.key": "value"}):
-            target.until(lambda name=name: "no.such.key" in entries(target, BROKER, name, ["no.such.key"]))
-            entry = entries(target, BROKER, name, ["no.such.key"])["no.such.key"]
+        with verbs.configured(target, verbs.BROKER, name, {"no.such.key": "value"}):
+            target.until(lambda name=name: "no.such.key" in verbs.entries(target, verbs.BROKER, name, ["no.such.key"]))
+            entry = verbs.entries(target, verbs.BROKER, name, ["no.such.key"])["no.such.key"]
             assert entry == {
                 "name": "no.such.key",
                 "value": None,
@@ -236,59 +226,59 @@ def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
 def test_a_password_is_never_told(target: Target) -> None:
     """§2: Sensitive; and the read-only flag is not reliable: it can be altered all the same."""
     key = "listener.name.plaintext.ssl.keystore.password"
-    with configured(target, BROKER, "1", {key: "secret"}):
-        target.until(lambda: key in entries(target, BROKER, "1", [key]))
-        entry = entries(target, BROKER, "1", [key])[key]
+    with verbs.configured(target, verbs.BROKER, "1", {key: "secret"}):
+        target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
+        entry = verbs.entries(target, verbs.BROKER, "1", [key])[key]
         assert (entry["value"], entry["is_sensitive"], entry["config_type"]) == (None, True, PASSWORD)
-        assert [value for _, value, _ in synonyms(entry)] == [None]
+        assert [value for _, value, _ in verbs.synonyms(entry)] == [None]
         assert entry["read_only"]
 
 
 def test_the_read_only_flag(target: Target) -> None:
     """§2: what is told, though bare `ssl.keystore.password` is refused."""
     keys = {"ssl.keystore.password": False, "log.dirs": True, "num.io.threads": False, "log.retention.ms": False}
-    told_of = entries(target, BROKER, "1", list(keys))
+    told_of = verbs.entries(target, verbs.BROKER, "1", list(keys))
     assert {name: entry["read_only"] for name, entry in told_of.items()} == keys
 
 
 def test_the_throttle_rate_of_a_broker(target: Target) -> None:
     """§2: up to 3.9 its flag says read-only, though it can be set."""
     key = "leader.replication.throttled.rate"
-    with configured(target, BROKER, "1", {key: "1000"}):
-        target.until(lambda: key in entries(target, BROKER, "1", [key]))
-        entry = entries(target, BROKER, "1", [key])[key]
+    with verbs.configured(target, verbs.BROKER, "1", {key: "1000"}):
+        target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
+        entry = verbs.entries(target, verbs.BROKER, "1", [key])[key]
         assert (entry["value"], entry["config_type"], entry["config_source"]) == ("1000", LONG, DYNAMIC_BROKER)
         assert entry["read_only"] is target.by_release(v3_9=True, v4_4=False)
 
 
 def test_groups(target: Target, name: str) -> None:
     """§2: a group that does not exist succeeds, with defaults; before 4.0 no group can be described."""
-    (result,) = describe(target, [(GROUP, name)], ["consumer.session.timeout.ms"])
+    (result,) = verbs.describe(target, [(verbs.GROUP, name)], ["consumer.session.timeout.ms"])
     if not target.is_since("4.0"):
-        assert error(result) == told(target, "unknown type")
+        assert verbs.error(result) == told(target, "unknown type")
         return
     (entry,) = result["configs"]
     assert (entry["value"], entry["config_source"], entry["config_type"]) == ("45000", DEFAULT, INT)
     prefix = target.by_release(v4_0="", v4_4="group.")
-    assert synonyms(entry) == [(f"{prefix}consumer.session.timeout.ms", "45000", DEFAULT)]
-    (every,) = describe(target, [(GROUP, name)], docs=True)
+    assert verbs.synonyms(entry) == [(f"{prefix}consumer.session.timeout.ms", "45000", DEFAULT)]
+    (every,) = verbs.describe(target, [(verbs.GROUP, name)], docs=True)
     assert len(every["configs"]) > 5
-    (nobody,) = describe(target, [(GROUP, "")])
-    assert error(nobody) == ("INVALID_REQUEST", "Group name must not be empty")
+    (nobody,) = verbs.describe(target, [(verbs.GROUP, "")])
+    assert verbs.error(nobody) == ("INVALID_REQUEST", "Group name must not be empty")
 
 
 def test_client_metrics(target: Target, name: str) -> None:
     """§2: source 7; without defaults in 3.9."""
-    (result,) = describe(target, [(CLIENT_METRICS, name)])
+    (result,) = verbs.describe(target, [(verbs.CLIENT_METRICS, name)])
     defaults = {"interval.ms": "300000", "match": "", "metrics": ""}
     told_of = {entry["name"]: entry["value"] for entry in result["configs"]}
     assert told_of == target.by_release(v3_9={}, v4_4=defaults)
-    (nobody,) = describe(target, [(CLIENT_METRICS, "")])
-    assert error(nobody) == ("INVALID_REQUEST", "Client metrics subscription name must not be empty")
+    (nobody,) = verbs.describe(target, [(verbs.CLIENT_METRICS, "")])
+    assert verbs.error(nobody) == ("INVALID_REQUEST", "Client metrics subscription name must not be empty")
 
 
 @pytest.mark.parametrize("kind", [0, 3, 99])
 def test_an_unknown_type_fails_the_whole_request(target: Target, topic: str, kind: int) -> None:
     """§2: every resource of the request has the error."""
-    results = describe(target, [(kind, "x"), (TOPIC, topic)])
-    assert [error(result) for result in results] == [told(target, "unknown type")] * 2
+    results = verbs.describe(target, [(kind, "x"), (verbs.TOPIC, topic)])
+    assert [verbs.error(result) for result in results] == [told(target, "unknown type")] * 2

@@ -14,23 +14,7 @@ from console.language.verbs.explain import Explain
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot, with_acls
-from tests.contract.acls import (
-    ALL,
-    ALLOW,
-    CLUSTER,
-    CREATE,
-    DENY,
-    DESCRIBE,
-    EVERYTHING,
-    PREFIXED,
-    WRITE,
-    Binding,
-    bindings_in,
-    create,
-    delete,
-    describe_request,
-    found,
-)
+from tests.contract import acls as contract_acls
 from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
 from tests.contract.test_records import code, leads, produce
@@ -48,8 +32,8 @@ ME, EVERYONE = f"User:{ALICE}", "User:*"
 def nothing_is_left(target: Target) -> Iterator[None]:
     """ACLs are gone after each test."""
     yield
-    delete(target, EVERYTHING)
-    assert found(target)[1] == set()
+    contract_acls.delete(target, contract_acls.EVERYTHING)
+    assert contract_acls.found(target)[1] == set()
 
 
 def refused(target: Target, topic: str) -> dict[str, bool]:
@@ -92,7 +76,7 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
     return {operation: REFUSED in answered for operation, answered in codes.items()}
 
 
-def explained(bindings: list[Binding], topic: str) -> dict[str, bool]:
+def explained(bindings: list[contract_acls.Binding], topic: str) -> dict[str, bool]:
     """Operation -> whether it is denied, where the brokers have allow.everyone.if.no.acl.found=true, as these have."""
     acls = [
         Acl(
@@ -127,40 +111,63 @@ def explained(bindings: list[Binding], topic: str) -> dict[str, bool]:
     "bindings",
     [
         pytest.param([], id="none"),
-        pytest.param([Binding("{topic}", ME)], id="read"),
-        pytest.param([Binding("{topic}", "User:bob")], id="another's"),
-        pytest.param([Binding("{topic}", "User:Alice", operation=ALL)], id="in another case"),
+        pytest.param([contract_acls.Binding("{topic}", ME)], id="read"),
+        pytest.param([contract_acls.Binding("{topic}", "User:bob")], id="another's"),
+        pytest.param(
+            [contract_acls.Binding("{topic}", "User:Alice", operation=contract_acls.ALL)], id="in another case"
+        ),
         pytest.param(
             [
-                Binding("contract", ME, pattern=PREFIXED, operation=ALL),
-                Binding("{topic}", ME, host=HERE, permission=DENY),
+                contract_acls.Binding("contract", ME, pattern=contract_acls.PREFIXED, operation=contract_acls.ALL),
+                contract_acls.Binding("{topic}", ME, host=HERE, permission=contract_acls.DENY),
             ],
             id="denied from here",
         ),
         pytest.param(
-            [Binding("*", EVERYONE, operation=WRITE), Binding("{topic}", ME, host="10.9.9.9", permission=DENY)],
+            [
+                contract_acls.Binding("*", EVERYONE, operation=contract_acls.WRITE),
+                contract_acls.Binding("{topic}", ME, host="10.9.9.9", permission=contract_acls.DENY),
+            ],
             id="denied elsewhere",
         ),
         pytest.param(
-            [Binding("{topic}", EVERYONE, operation=ALL), Binding("contr", ME, 2, PREFIXED, "*", DESCRIBE, DENY)],
+            [
+                contract_acls.Binding("{topic}", EVERYONE, operation=contract_acls.ALL),
+                contract_acls.Binding(
+                    "contr", ME, 2, contract_acls.PREFIXED, "*", contract_acls.DESCRIBE, contract_acls.DENY
+                ),
+            ],
             id="everyone but",
         ),
-        pytest.param([Binding("{topic}", ME, operation=ALTER_CONFIGS)], id="implied"),
+        pytest.param([contract_acls.Binding("{topic}", ME, operation=ALTER_CONFIGS)], id="implied"),
         pytest.param(
-            [Binding("{topic}", ME, operation=ALL), Binding("{topic}", ME, operation=WRITE, permission=DENY)],
+            [
+                contract_acls.Binding("{topic}", ME, operation=contract_acls.ALL),
+                contract_acls.Binding("{topic}", ME, operation=contract_acls.WRITE, permission=contract_acls.DENY),
+            ],
             id="a deny implies nothing",
         ),
         pytest.param(
-            [Binding("*", "User:bob", operation=ALL), Binding("kafka-cluster", ME, CLUSTER, operation=CREATE)],
+            [
+                contract_acls.Binding("*", "User:bob", operation=contract_acls.ALL),
+                contract_acls.Binding("kafka-cluster", ME, contract_acls.CLUSTER, operation=contract_acls.CREATE),
+            ],
             id="create on the cluster",
         ),
         pytest.param(
-            [Binding("*", "User:bob", operation=ALL), Binding("kafka-cluster", "User:bob", CLUSTER, permission=ALLOW)],
+            [
+                contract_acls.Binding("*", "User:bob", operation=contract_acls.ALL),
+                contract_acls.Binding(
+                    "kafka-cluster", "User:bob", contract_acls.CLUSTER, permission=contract_acls.ALLOW
+                ),
+            ],
             id="nothing",
         ),
     ],
 )
-def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, bindings: list[Binding]) -> None:
+def test_what_is_refused_is_what_is_explained(
+    target: Target, kept_topic: str, bindings: list[contract_acls.Binding]
+) -> None:
     topic = kept_topic
     for server in (target.embedded, target.real):
         if server is not None:
@@ -169,8 +176,12 @@ def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, b
     assert code(produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
     # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
-    named.append(Binding("kafka-cluster", "User:nobody", CLUSTER, operation=CREATE))
-    assert create(target, *named) == [CREATED] * len(named)
+    named.append(
+        contract_acls.Binding("kafka-cluster", "User:nobody", contract_acls.CLUSTER, operation=contract_acls.CREATE)
+    )
+    assert contract_acls.create(target, *named) == [CREATED] * len(named)
     # What alice writes before broker 1 knows her ACLs would be there twice.
-    target.until_told("describe_acls", 2, describe_request, lambda told: bindings_in(told) == {*named})
+    target.until_told(
+        "describe_acls", 2, contract_acls.describe_request, lambda told: contract_acls.bindings_in(told) == {*named}
+    )
     assert refused(target, topic) == explained(named, topic)

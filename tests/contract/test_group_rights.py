@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.acls import ALL, DENY, EVERYTHING, FINE, GROUP, PREFIXED, TOPIC, Binding, create, delete, found
+from tests.contract import acls
 from tests.contract.target import ALICE, Target
 from tests.embedded.record_batches import START, batch, fetch_request, produce_request
 
@@ -16,12 +16,15 @@ from tests.embedded.record_batches import START, batch, fetch_request, produce_r
 @pytest.fixture(autouse=True)
 def denied(target: Target) -> Iterator[None]:
     """Whatever this suite makes; ACLs are gone afterwards."""
-    kinds = (TOPIC, GROUP)
-    every = [Binding("contract", f"User:{ALICE}", kind, PREFIXED, operation=ALL, permission=DENY) for kind in kinds]
-    assert create(target, *every) == [FINE] * 2
+    kinds = (acls.TOPIC, acls.GROUP)
+    every = [
+        acls.Binding("contract", f"User:{ALICE}", kind, acls.PREFIXED, operation=acls.ALL, permission=acls.DENY)
+        for kind in kinds
+    ]
+    assert acls.create(target, *every) == [acls.FINE] * 2
     yield
-    delete(target, EVERYTHING)
-    assert found(target)[1] == set()
+    acls.delete(target, acls.EVERYTHING)
+    assert acls.found(target)[1] == set()
 
 
 def told(target: Target, api: str, version: int, build: Any, where: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
-from tests.contract.verbs import ANY, DEFAULT, EXACT, FINE, Entity, alter_quotas, quotas
 
 FOUND = ("NONE", "")
 PRODUCE, CONSUME, REQUEST, MUTATION = (
@@ -24,15 +24,15 @@ CONNECTIONS = "connection_creation_rate"
 def nothing_is_left(target: Target) -> Iterator[None]:
     """Quotas are gone after each test."""
     yield
-    for entity, values in quotas(target, [])[1]:
-        assert alter_quotas(target, [(entity, dict.fromkeys(values))]) == [FINE]
-    assert quotas(target, []) == (FOUND, [])
+    for entity, values in verbs.quotas(target, [])[1]:
+        assert verbs.alter_quotas(target, [(entity, dict.fromkeys(values))]) == [verbs.FINE]
+    assert verbs.quotas(target, []) == (FOUND, [])
 
 
 def alter(
-    target: Target, entity: Entity, key: str, value: float | None, *, dry: bool = False
+    target: Target, entity: verbs.Entity, key: str, value: float | None, *, dry: bool = False
 ) -> tuple[str, str | None]:
-    (told_of,) = alter_quotas(target, [(entity, {key: value})], dry=dry)
+    (told_of,) = verbs.alter_quotas(target, [(entity, {key: value})], dry=dry)
     return told_of
 
 
@@ -43,10 +43,10 @@ def test_every_key_and_entity(target: Target, name: str) -> None:
         {"user": user, "client-id": client} for user in (name, None) for client in (name, None)
     ]
     entities += [{kind: each} for kind in ("user", "client-id") for each in (name, None)]
-    assert alter_quotas(target, [(entity, every) for entity in entities]) == [FINE] * len(entities)
+    assert verbs.alter_quotas(target, [(entity, every) for entity in entities]) == [verbs.FINE] * len(entities)
     ips: list[dict[str, str | None]] = [{"ip": "192.0.2.9"}, {"ip": None}]
-    assert alter_quotas(target, [(entity, {CONNECTIONS: 5.0}) for entity in ips]) == [FINE] * 2
-    error, found = quotas(target, [])
+    assert verbs.alter_quotas(target, [(entity, {CONNECTIONS: 5.0}) for entity in ips]) == [verbs.FINE] * 2
+    error, found = verbs.quotas(target, [])
     assert error == FOUND
     wanted = [*((entity, every) for entity in entities), *((entity, {CONNECTIONS: 5.0}) for entity in ips)]
     assert sorted(map(_sortable, found)) == sorted(map(_sortable, wanted))
@@ -59,26 +59,26 @@ def _sortable(described: tuple[dict[str, str | None], dict[str, float]]) -> str:
 
 def test_set_and_remove(target: Target, name: str) -> None:
     entity = {"user": name}
-    assert alter_quotas(target, [(entity, {PRODUCE: 1000.0, CONSUME: 5.0})]) == [FINE]
-    assert alter_quotas(target, [(entity, {PRODUCE: 2000.0, CONSUME: None})]) == [FINE]
-    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
-    assert alter_quotas(target, [(entity, {})]) == [FINE]
-    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
+    assert verbs.alter_quotas(target, [(entity, {PRODUCE: 1000.0, CONSUME: 5.0})]) == [verbs.FINE]
+    assert verbs.alter_quotas(target, [(entity, {PRODUCE: 2000.0, CONSUME: None})]) == [verbs.FINE]
+    assert verbs.quotas(target, [("user", verbs.EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
+    assert verbs.alter_quotas(target, [(entity, {})]) == [verbs.FINE]
+    assert verbs.quotas(target, [("user", verbs.EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
 
 
 def test_removing_is_not_checked(target: Target, name: str) -> None:
     """§3: removing an unknown or absent key succeeds; not so the entity."""
     for key in (PRODUCE, "no.such.key", CONNECTIONS):
-        assert alter(target, {"user": name}, key, None) == FINE
+        assert alter(target, {"user": name}, key, None) == verbs.FINE
     assert alter(target, {}, PRODUCE, None) == told(target, "empty entity")
 
 
 @pytest.mark.parametrize("user", ["<default>", "a/b c%*+,=\u00fc"])
 def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
     """§3: on the wire the text `<default>` is an ordinary name."""
-    assert alter(target, {"user": user}, PRODUCE, 5.0) == FINE
-    assert quotas(target, [("user", EXACT, user)]) == (FOUND, [({"user": user}, {PRODUCE: 5.0})])
-    assert quotas(target, [("user", DEFAULT, None)]) == (FOUND, [])
+    assert alter(target, {"user": user}, PRODUCE, 5.0) == verbs.FINE
+    assert verbs.quotas(target, [("user", verbs.EXACT, user)]) == (FOUND, [({"user": user}, {PRODUCE: 5.0})])
+    assert verbs.quotas(target, [("user", verbs.DEFAULT, None)]) == (FOUND, [])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_value_that_can_not_be(target: Target, entity: str, key: str, value: f
     if value == float("inf") and target.is_since("4.4"):
         situation = "not finite"
     assert alter(target, {entity: name}, key, value) == told(target, situation, key=key, **kind)
-    assert quotas(target, []) == (FOUND, [])
+    assert verbs.quotas(target, []) == (FOUND, [])
 
 
 def test_zero(target: Target, name: str) -> None:
@@ -136,46 +136,48 @@ def test_zero(target: Target, name: str) -> None:
 
 def test_almost_whole(target: Target, name: str) -> None:
     """§3: tolerance 1e-6; the fraction is kept."""
-    assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == FINE
-    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: 1000.0000001})])
+    assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == verbs.FINE
+    assert verbs.quotas(target, [("user", verbs.EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: 1000.0000001})])
 
 
 def test_what_validate_only_lets_through(target: Target, name: str) -> None:
     """§3: NaN up to 4.3, and two components of one type."""
-    nan = told(target, "not finite", key=PRODUCE) if target.is_since("4.4") else FINE
+    nan = told(target, "not finite", key=PRODUCE) if target.is_since("4.4") else verbs.FINE
     assert alter(target, {"user": name}, PRODUCE, float("nan"), dry=True) == nan
-    assert alter(target, [("user", name), ("user", f"{name}-2")], PRODUCE, 5.0, dry=True) == FINE
-    assert quotas(target, []) == (FOUND, [])
+    assert alter(target, [("user", name), ("user", f"{name}-2")], PRODUCE, 5.0, dry=True) == verbs.FINE
+    assert verbs.quotas(target, []) == (FOUND, [])
 
 
 def test_all_or_nothing_within_an_entity(target: Target, name: str) -> None:
     one, other = {"user": name}, {"user": f"{name}-2"}
     wanted = [(one, {PRODUCE: 5.0}), (other, {PRODUCE: 5.0, "no.such.key": 1.0})]
-    assert sorted(alter_quotas(target, wanted)) == sorted([FINE, told(target, "unknown quota", key="no.such.key")])
-    assert quotas(target, []) == (FOUND, [(one, {PRODUCE: 5.0})])
+    assert sorted(verbs.alter_quotas(target, wanted)) == sorted(
+        [verbs.FINE, told(target, "unknown quota", key="no.such.key")]
+    )
+    assert verbs.quotas(target, []) == (FOUND, [(one, {PRODUCE: 5.0})])
 
 
 def test_the_same_entity_twice(target: Target, name: str) -> None:
     """§3: the first is applied, then the entity reports an error."""
     entity = {"user": name}
-    answered = alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
+    answered = verbs.alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
     assert answered == [told(target, "entity twice", name=name)]
-    assert quotas(target, []) == (FOUND, [(entity, {PRODUCE: 5.0})])
+    assert verbs.quotas(target, []) == (FOUND, [(entity, {PRODUCE: 5.0})])
 
 
 def test_validate_only_writes_nothing(target: Target, name: str) -> None:
-    assert alter(target, {"user": name}, PRODUCE, 5.0, dry=True) == FINE
-    assert quotas(target, []) == (FOUND, [])
+    assert alter(target, {"user": name}, PRODUCE, 5.0, dry=True) == verbs.FINE
+    assert verbs.quotas(target, []) == (FOUND, [])
 
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
     """§2: 10,000, counted by key."""
-    many: list[tuple[Entity, dict[str, float | None]]] = [
+    many: list[tuple[verbs.Entity, dict[str, float | None]]] = [
         ({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)
     ]
     many.append(({"user": "one more"}, {PRODUCE: 5.0}))
-    (refused,) = set(alter_quotas(target, many, dry=True))
+    (refused,) = set(verbs.alter_quotas(target, many, dry=True))
     assert refused[0] in ("POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR")
 
 
@@ -188,10 +190,10 @@ def test_filters(target: Target, name: str) -> None:
     pair_default: dict[str, str | None] = {"user": name, "client-id": None}
     everything = (user, client, pair, default, pair_default)
     limit = {PRODUCE: 5.0}
-    assert alter_quotas(target, [(entity, limit) for entity in everything]) == [FINE] * 5
+    assert verbs.alter_quotas(target, [(entity, limit) for entity in everything]) == [verbs.FINE] * 5
 
     def found(*components: tuple[str, int, str | None], strict: bool = False) -> list[str]:
-        error, entries = quotas(target, components, strict=strict)
+        error, entries = verbs.quotas(target, components, strict=strict)
         assert error == FOUND
         assert {str(values) for _, values in entries} <= {str(limit)}
         return sorted(str(dict(sorted(entity.items()))) for entity, _ in entries)
@@ -199,14 +201,14 @@ def test_filters(target: Target, name: str) -> None:
     def only(*entities: dict[str, str | None]) -> list[str]:
         return sorted(str(dict(sorted(entity.items()))) for entity in entities)
 
-    assert found(("user", EXACT, name)) == only(user, pair, pair_default)
-    assert found(("user", EXACT, name), strict=True) == only(user)
-    assert found(("user", DEFAULT, None)) == only(default)
-    assert found(("user", ANY, None)) == only(user, pair, default, pair_default)
-    assert found(("user", ANY, None), strict=True) == only(user, default)
-    assert found(("user", EXACT, name), ("client-id", ANY, None)) == only(pair, pair_default)
-    assert found(("user", EXACT, name), ("client-id", DEFAULT, None)) == only(pair_default)
-    assert found(("user", EXACT, f"{name}-no")) == []
+    assert found(("user", verbs.EXACT, name)) == only(user, pair, pair_default)
+    assert found(("user", verbs.EXACT, name), strict=True) == only(user)
+    assert found(("user", verbs.DEFAULT, None)) == only(default)
+    assert found(("user", verbs.ANY, None)) == only(user, pair, default, pair_default)
+    assert found(("user", verbs.ANY, None), strict=True) == only(user, default)
+    assert found(("user", verbs.EXACT, name), ("client-id", verbs.ANY, None)) == only(pair, pair_default)
+    assert found(("user", verbs.EXACT, name), ("client-id", verbs.DEFAULT, None)) == only(pair_default)
+    assert found(("user", verbs.EXACT, f"{name}-no")) == []
     assert found() == only(*everything)
     assert found(strict=True) == []
 
@@ -214,14 +216,14 @@ def test_filters(target: Target, name: str) -> None:
 @pytest.mark.parametrize(
     ("components", "situation"),
     [
-        ([("", EXACT, "x")], "filter without type"),
-        ([("user", EXACT, "x"), ("user", EXACT, "y")], "filter type twice"),
+        ([("", verbs.EXACT, "x")], "filter without type"),
+        ([("user", verbs.EXACT, "x"), ("user", verbs.EXACT, "y")], "filter type twice"),
         ([("user", 7, "x")], "filter match"),
-        ([("user", EXACT, None)], "filter exactly null"),
-        ([("ip", EXACT, "192.0.2.9"), ("user", EXACT, "x")], "filter ip with user"),
-        ([("ip", EXACT, "192.0.2.9"), ("client-id", ANY, None)], "filter ip with user"),
-        ([("group", EXACT, "x")], "filter type"),
-        ([("user", EXACT, "x"), ("group", EXACT, "x")], "filter type"),
+        ([("user", verbs.EXACT, None)], "filter exactly null"),
+        ([("ip", verbs.EXACT, "192.0.2.9"), ("user", verbs.EXACT, "x")], "filter ip with user"),
+        ([("ip", verbs.EXACT, "192.0.2.9"), ("client-id", verbs.ANY, None)], "filter ip with user"),
+        ([("group", verbs.EXACT, "x")], "filter type"),
+        ([("user", verbs.EXACT, "x"), ("group", verbs.EXACT, "x")], "filter type"),
     ],
 )
 def test_a_filter_that_can_not_be(
@@ -229,7 +231,7 @@ def test_a_filter_that_can_not_be(
 ) -> None:
     """§3: describe errors are for the whole request; an unknown type → UNSUPPORTED_VERSION."""
     kind, match, _ = components[-1]
-    assert quotas(target, components) == (told(target, situation, kind=kind, match=match), [])
+    assert verbs.quotas(target, components) == (told(target, situation, kind=kind, match=match), [])
 
 
 def test_version_0(target: Target, name: str) -> None:

@@ -8,22 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
-from tests.contract.verbs import (
-    FINE,
-    SET,
-    TOPIC,
-    Error,
-    alter,
-    create_topics,
-    create_topics_answer,
-    delete_topics,
-    error,
-    grow,
-    partitions,
-    values,
-)
 
 
 def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:
@@ -42,7 +29,7 @@ def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[
 
 def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
     """KIP-525: its partitions, replication and configs, with their sources."""
-    (created,) = create_topics_answer(target, [(name, {0: [1], 1: [1]})], {"retention.ms": "5"})
+    (created,) = verbs.create_topics_answer(target, [(name, {0: [1], 1: [1]})], {"retention.ms": "5"})
     configs = {entry.pop("name"): entry for entry in created.pop("configs")}
     assert created == {
         "name": name,
@@ -56,24 +43,24 @@ def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
     assert configs["retention.ms"] == {"value": "5", "read_only": False, "config_source": 1, "is_sensitive": False}
     assert configs["segment.bytes"]["config_source"] == 5
     assert len(configs) == target.by_release(v3_9=36, v4_0=33, v4_4=37)
-    assert partitions(target, name) == {0: [1], 1: [1]}
-    assert values(target, TOPIC, name) == {"retention.ms": "5"}
-    assert delete_topics(target, name) == [(name, FINE)]
+    assert verbs.partitions(target, name) == {0: [1], 1: [1]}
+    assert verbs.values(target, verbs.TOPIC, name) == {"retention.ms": "5"}
+    assert verbs.delete_topics(target, name) == [(name, verbs.FINE)]
 
 
 def test_validate_only_creates_nothing(target: Target, topic: str, name: str) -> None:
-    (created,) = create_topics_answer(target, [(f"{name}-dry", {0: [1]})], {"retention.ms": "5"}, dry=True)
-    assert (error(created), created["num_partitions"], created["replication_factor"]) == (FINE, 1, 1)
-    assert partitions(target, f"{name}-dry") == {}
+    (created,) = verbs.create_topics_answer(target, [(f"{name}-dry", {0: [1]})], {"retention.ms": "5"}, dry=True)
+    assert (verbs.error(created), created["num_partitions"], created["replication_factor"]) == (verbs.FINE, 1, 1)
+    assert verbs.partitions(target, f"{name}-dry") == {}
     exists = told(target, "topic exists", name=topic)
-    assert create_topics(target, {topic: (1, 1)}, dry=True) == {topic: exists}
-    assert create_topics(target, {topic: (1, 1)}) == {topic: exists}
+    assert verbs.create_topics(target, {topic: (1, 1)}, dry=True) == {topic: exists}
+    assert verbs.create_topics(target, {topic: (1, 1)}) == {topic: exists}
 
 
 def test_defaults(target: Target, name: str) -> None:
     """KIP-464: -1 takes num.partitions and default.replication.factor."""
-    (created,) = create_topics_answer(target, [(name, (-1, -1))], dry=True)
-    assert (error(created), created["num_partitions"], created["replication_factor"]) == (FINE, 1, 1)
+    (created,) = verbs.create_topics_answer(target, [(name, (-1, -1))], dry=True)
+    assert (verbs.error(created), created["num_partitions"], created["replication_factor"]) == (verbs.FINE, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +69,8 @@ def test_defaults(target: Target, name: str) -> None:
 )
 def test_a_count_that_can_not_be(target: Target, name: str, shape: tuple[int, int], situation: str) -> None:
     refused = told(target, situation, brokers=len(target.brokers))
-    assert create_topics(target, {name: shape}) == {name: refused}
-    assert create_topics(target, {name: shape}, dry=True) == {name: refused}
+    assert verbs.create_topics(target, {name: shape}) == {name: refused}
+    assert verbs.create_topics(target, {name: shape}, dry=True) == {name: refused}
 
 
 @pytest.mark.parametrize(
@@ -97,27 +84,29 @@ def test_a_count_that_can_not_be(target: Target, name: str, shape: tuple[int, in
     ],
 )
 def test_a_name_that_can_not_be(target: Target, name: str, situation: str) -> None:
-    assert create_topics(target, {name: (1, 1)}) == {name: told(target, situation, name=name)}
+    assert verbs.create_topics(target, {name: (1, 1)}) == {name: told(target, situation, name=name)}
 
 
 def test_names_that_collide(target: Target, name: str) -> None:
     """`.` and `_` are one in metrics' names."""
     one, other = f"{name}.a_b", f"{name}_a.b"
-    assert create_topics(target, {one: {0: [1]}}) == {one: FINE}
-    assert create_topics(target, {other: {0: [1]}}) == {other: told(target, "names collide", name=other, other=one)}
-    assert delete_topics(target, one) == [(one, FINE)]
+    assert verbs.create_topics(target, {one: {0: [1]}}) == {one: verbs.FINE}
+    assert verbs.create_topics(target, {other: {0: [1]}}) == {
+        other: told(target, "names collide", name=other, other=one)
+    }
+    assert verbs.delete_topics(target, one) == [(one, verbs.FINE)]
 
 
 def test_the_log_of_metadata_is_no_topic(target: Target) -> None:
     refused = told(target, "metadata topic")
-    assert create_topics(target, {"__cluster_metadata": (1, 1)}) == {"__cluster_metadata": refused}
+    assert verbs.create_topics(target, {"__cluster_metadata": (1, 1)}) == {"__cluster_metadata": refused}
 
 
 def test_a_topic_twice_in_a_request(target: Target, name: str) -> None:
-    created = create_topics_answer(target, [(name, (1, 1)), (name, (2, 1))])
-    assert {(each["name"], error(each)) for each in created} == {(name, told(target, "topic created twice"))}
+    created = verbs.create_topics_answer(target, [(name, (1, 1)), (name, (2, 1))])
+    assert {(each["name"], verbs.error(each)) for each in created} == {(name, told(target, "topic created twice"))}
     assert len(created) == 1
-    assert partitions(target, name) == {}
+    assert verbs.partitions(target, name) == {}
 
 
 @pytest.mark.parametrize(
@@ -130,13 +119,13 @@ def test_a_topic_twice_in_a_request(target: Target, name: str) -> None:
 )
 def test_configs_that_can_not_be(target: Target, name: str, configs: dict[str, str | None], situation: str) -> None:
     refused = told(target, situation, key=next(iter(configs)))
-    assert create_topics(target, {name: (1, 1)}, configs) == {name: refused}
-    assert partitions(target, name) == {}
+    assert verbs.create_topics(target, {name: (1, 1)}, configs) == {name: refused}
+    assert verbs.partitions(target, name) == {}
 
 
 def test_a_config_with_a_bad_value(target: Target, name: str) -> None:
     refused = ("INVALID_CONFIG", "Invalid value x for configuration retention.ms: Not a number of type LONG")
-    assert create_topics(target, {name: (1, 1)}, {"retention.ms": "x"}) == {name: refused}
+    assert verbs.create_topics(target, {name: (1, 1)}, {"retention.ms": "x"}) == {name: refused}
 
 
 @pytest.mark.parametrize(
@@ -154,8 +143,8 @@ def test_an_assignment_that_can_not_be(
     target: Target, name: str, assignment: dict[int, list[int]], situation: str
 ) -> None:
     refused = told(target, situation, broker=77)
-    assert create_topics(target, {name: assignment}) == {name: refused}
-    assert create_topics(target, {name: assignment}, dry=True) == {name: refused}
+    assert verbs.create_topics(target, {name: assignment}) == {name: refused}
+    assert verbs.create_topics(target, {name: assignment}, dry=True) == {name: refused}
 
 
 def test_counts_and_an_assignment(target: Target, name: str) -> None:
@@ -175,35 +164,35 @@ def test_counts_and_an_assignment(target: Target, name: str) -> None:
             validate_only=False,
         ),
     )
-    assert [error(each) for each in answer["topics"]] == [told(target, "counts and assignment")]
+    assert [verbs.error(each) for each in answer["topics"]] == [told(target, "counts and assignment")]
 
 
 def test_topics_of_a_request_are_independent(target: Target, name: str) -> None:
-    answered = create_topics(target, {name: {0: [1]}, "a b": {0: [1]}})
-    assert answered == {name: FINE, "a b": told(target, "illegal topic name", name="a b")}
-    assert create_topics(target, {}) == {}
-    assert delete_topics(target, name, f"{name}-no") == [
-        (name, FINE),
+    answered = verbs.create_topics(target, {name: {0: [1]}, "a b": {0: [1]}})
+    assert answered == {name: verbs.FINE, "a b": told(target, "illegal topic name", name="a b")}
+    assert verbs.create_topics(target, {}) == {}
+    assert verbs.delete_topics(target, name, f"{name}-no") == [
+        (name, verbs.FINE),
         (f"{name}-no", told(target, "deleted is missing")),
     ]
 
 
 def test_no_time_to_create(target: Target, name: str) -> None:
     """§4a: timeout 0 answers REQUEST_TIMED_OUT and creates nothing."""
-    assert create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
-    assert partitions(target, name) == {}
+    assert verbs.create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
+    assert verbs.partitions(target, name) == {}
 
 
 def test_deleting_what_is_not_there(target: Target, name: str) -> None:
     for missing in (name, "a b", ""):
-        assert delete_topics(target, missing) == [(missing, told(target, "deleted is missing"))]
-    assert delete_topics(target) == []
+        assert verbs.delete_topics(target, missing) == [(missing, told(target, "deleted is missing"))]
+    assert verbs.delete_topics(target) == []
 
 
 def test_deleting_a_name_twice(target: Target, topic: str) -> None:
     """§4a: INVALID_REQUEST, the topic stays."""
-    assert delete_topics(target, topic, topic) == [(topic, told(target, "deleted twice"))]
-    assert partitions(target, topic) == {0: [1]}
+    assert verbs.delete_topics(target, topic, topic) == [(topic, told(target, "deleted twice"))]
+    assert verbs.partitions(target, topic) == {0: [1]}
 
 
 def test_deleting_by_id(target: Target, topic: str) -> None:
@@ -214,25 +203,25 @@ def test_deleting_by_id(target: Target, topic: str) -> None:
         (topic, unknown, "deleted by both"),
     ):
         (told_of,) = delete_each(target, (name, topic_id))
-        assert (told_of["name"], error(told_of)) == (name, told(target, situation))
+        assert (told_of["name"], verbs.error(told_of)) == (name, told(target, situation))
     (told_of,) = delete_each(target, (topic, None))
-    assert (told_of["name"], error(told_of)) == (topic, FINE)
+    assert (told_of["name"], verbs.error(told_of)) == (topic, verbs.FINE)
     assert told_of["topic_id"] is not None
-    assert partitions(target, topic) == {}
+    assert verbs.partitions(target, topic) == {}
 
 
 def test_growing(target: Target, topic: str) -> None:
-    assert grow(target, topic, 2, dry=True) == FINE
-    assert partitions(target, topic).keys() == {0}
-    assert grow(target, topic, 2, [[1]]) == FINE
-    assert partitions(target, topic) == {0: [1], 1: [1]}
+    assert verbs.grow(target, topic, 2, dry=True) == verbs.FINE
+    assert verbs.partitions(target, topic).keys() == {0}
+    assert verbs.grow(target, topic, 2, [[1]]) == verbs.FINE
+    assert verbs.partitions(target, topic) == {0: [1], 1: [1]}
     for count in (2, 1, 0, -5):
-        assert grow(target, topic, count) == _not_more(topic, count)
-    assert grow(target, topic, 3, [[1]]) == FINE
-    assert partitions(target, topic) == {0: [1], 1: [1], 2: [1]}
+        assert verbs.grow(target, topic, count) == _not_more(topic, count)
+    assert verbs.grow(target, topic, 3, [[1]]) == verbs.FINE
+    assert verbs.partitions(target, topic) == {0: [1], 1: [1], 2: [1]}
 
 
-def _not_more(topic: str, count: int) -> Error:
+def _not_more(topic: str, count: int) -> verbs.Error:
     same = f"Topic already has {count} partition(s)."
     fewer = f"The topic {topic} currently has 2 partition(s); {count} would not be an increase."
     return "INVALID_PARTITIONS", same if count == 2 else fewer
@@ -240,7 +229,7 @@ def _not_more(topic: str, count: int) -> Error:
 
 def test_growing_what_is_not_there(target: Target, name: str) -> None:
     for missing in (name, "a b"):
-        assert grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", None)
+        assert verbs.grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", None)
 
 
 @pytest.mark.parametrize(
@@ -281,14 +270,14 @@ def test_growing_what_is_not_there(target: Target, name: str) -> None:
 def test_growing_by_an_assignment_that_can_not_be(
     target: Target, topic: str, count: int, assignments: list[list[int]], text: str
 ) -> None:
-    assert grow(target, topic, count, assignments) == ("INVALID_REPLICA_ASSIGNMENT", text)
-    assert partitions(target, topic) == {0: [1]}
+    assert verbs.grow(target, topic, count, assignments) == ("INVALID_REPLICA_ASSIGNMENT", text)
+    assert verbs.partitions(target, topic) == {0: [1]}
 
 
 def test_any_broker_forwards(target: Target, topic: str) -> None:
     """§1: changes may be sent to each."""
     other, created = target.brokers[-1], f"{topic}-2"
-    assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: FINE}
-    assert alter(target, TOPIC, created, ("retention.ms", SET, "5"), broker=other) == FINE
-    assert grow(target, created, 2, [[1]], broker=other) == FINE
-    assert delete_topics(target, created, broker=other) == [(created, FINE)]
+    assert verbs.create_topics(target, {created: {0: [1]}}, broker=other) == {created: verbs.FINE}
+    assert verbs.alter(target, verbs.TOPIC, created, ("retention.ms", verbs.SET, "5"), broker=other) == verbs.FINE
+    assert verbs.grow(target, created, 2, [[1]], broker=other) == verbs.FINE
+    assert verbs.delete_topics(target, created, broker=other) == [(created, verbs.FINE)]

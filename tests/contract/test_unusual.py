@@ -14,21 +14,9 @@ from console.embedded.config_changes import PolicyViolation
 from console.embedded.spec import RELEASE_NAMES
 from console.model.config import ConfigResource
 from console.model.secret import Secret
-from tests.contract import acls
+from tests.contract import acls, verbs
 from tests.contract.conftest import USERS, spec
 from tests.contract.target import Server, Target
-from tests.contract.verbs import (
-    DELETE,
-    FINE,
-    SET,
-    TOPIC,
-    alter,
-    alter_each,
-    create_topics,
-    delete_topics,
-    replace,
-    values,
-)
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import NEWEST, RELEASES, compiler, jars
 from tests.support.patience import PATIENCE
@@ -102,28 +90,30 @@ def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
     """§2: The policy sees only the keys altered (a DELETE as null); a violation is POLICY_VIOLATION; it is asked when
     only validating too; the other resources proceed."""
     other = f"{name}-2"
-    assert create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: FINE, other: FINE}
-    fine, bad = ("retention.ms", SET, "1000"), ("segment.ms", SET, "5000")
-    assert alter(unusual, TOPIC, name, fine, dry=True) == FINE
-    assert alter(unusual, TOPIC, name, ("max.message.bytes", SET, "2000000")) == FINE
+    assert verbs.create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: verbs.FINE, other: verbs.FINE}
+    fine, bad = ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "5000")
+    assert verbs.alter(unusual, verbs.TOPIC, name, fine, dry=True) == verbs.FINE
+    assert verbs.alter(unusual, verbs.TOPIC, name, ("max.message.bytes", verbs.SET, "2000000")) == verbs.FINE
     refused = ("POLICY_VIOLATION", f"TOPIC {name} {{max.message.bytes=null, segment.ms=5000}}")
     for dry in (True, False):
-        assert alter(unusual, TOPIC, name, bad, ("max.message.bytes", DELETE, None), dry=dry) == refused
+        assert (
+            verbs.alter(unusual, verbs.TOPIC, name, bad, ("max.message.bytes", verbs.DELETE, None), dry=dry) == refused
+        )
     refused = ("POLICY_VIOLATION", f"TOPIC {name} {{segment.ms=5000}}")
-    assert dict(alter_each(unusual, [((TOPIC, name), [bad]), ((TOPIC, other), [fine])])) == {
-        (TOPIC, name): refused,
-        (TOPIC, other): FINE,
+    assert dict(verbs.alter_each(unusual, [((verbs.TOPIC, name), [bad]), ((verbs.TOPIC, other), [fine])])) == {
+        (verbs.TOPIC, name): refused,
+        (verbs.TOPIC, other): verbs.FINE,
     }
-    assert values(unusual, TOPIC, name) == {"max.message.bytes": "2000000"}
-    assert values(unusual, TOPIC, other) == {"retention.ms": "1000"}
+    assert verbs.values(unusual, verbs.TOPIC, name) == {"max.message.bytes": "2000000"}
+    assert verbs.values(unusual, verbs.TOPIC, other) == {"retention.ms": "1000"}
     refused = ("POLICY_VIOLATION", f"TOPIC {other} {{retention.ms=2000, segment.ms=5000}}")
     replaced = {"segment.ms": "5000", "retention.ms": "2000"}
-    assert replace(unusual, [((TOPIC, other), replaced)])[TOPIC, other] == refused
-    delete_topics(unusual, name, other)
+    assert verbs.replace(unusual, [((verbs.TOPIC, other), replaced)])[verbs.TOPIC, other] == refused
+    verbs.delete_topics(unusual, name, other)
 
 
 def test_the_policy_is_asked_last(unusual: Target, name: str) -> None:
     """§2: Order: validation → existence → AlterConfigPolicy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
-    assert alter(unusual, TOPIC, name, ("segment.ms", SET, "5000")) == missing
-    assert alter(unusual, TOPIC, name, ("segment.ms", SET, "x"))[0] == "INVALID_CONFIG"
+    assert verbs.alter(unusual, verbs.TOPIC, name, ("segment.ms", verbs.SET, "5000")) == missing
+    assert verbs.alter(unusual, verbs.TOPIC, name, ("segment.ms", verbs.SET, "x"))[0] == "INVALID_CONFIG"

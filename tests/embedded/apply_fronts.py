@@ -19,8 +19,8 @@ from console.cli import main as cli
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
+from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.faults import Cut, Effect, Fail, Fault, Meanwhile, Moment
 from console.embedded.replicas import new_topic, striped
 from console.embedded.state import ClusterState
 from console.model.config import topic_resource
@@ -205,20 +205,20 @@ FRONTS = (
 # -- what happens to an apply ------------------------------------------------------------------------------------------
 
 
-def happens(cluster: ThreadedCluster, effect: Effect, nth: int, api: str = ALTER) -> None:
+def happens(cluster: ThreadedCluster, effect: faults.Effect, nth: int, api: str = ALTER) -> None:
     """Have an effect on one request. nth: 1 for the check, 2 for the change."""
-    cluster.call(lambda c: c.faults.add(Fault(effect, api=api, nth=nth, times=1)))
+    cluster.call(lambda c: c.faults.add(faults.Fault(effect, api=api, nth=nth, times=1)))
 
 
-REFUSED = Fail(44, "not by our rules")
+REFUSED = faults.Fail(44, "not by our rules")
 """POLICY_VIOLATION."""
-LOST, NEVER_CAME = Cut(Moment.AFTER), Cut(Moment.BEFORE)
+LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEFORE)
 """The connection ends after the change took effect, or before."""
 
 
 def meanwhile(cluster: ThreadedCluster) -> None:
     """When the check arrives, another client changes the same key."""
-    happens(cluster, Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
+    happens(cluster, faults.Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
 
 
 class Gate:
@@ -226,7 +226,7 @@ class Gate:
 
     def __init__(self, cluster: ThreadedCluster) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
-        fault = Fault(Meanwhile(self._hold), api=ALTER, nth=2, times=1)
+        fault = faults.Fault(faults.Meanwhile(self._hold), api=ALTER, nth=2, times=1)
         cluster.call(lambda c: c.faults.add(fault))
 
     def _hold(self, _state: ClusterState) -> None:

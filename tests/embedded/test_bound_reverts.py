@@ -21,7 +21,7 @@ from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import topic_resource
 from console.model.secret import Secret
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
+from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.read_again import read_again
@@ -70,7 +70,7 @@ def session_of(client: AdminClient) -> Session:
     return Session(client, Context("test", "tests", client.settings), "test")
 
 
-async def change(client: AdminClient, *edits: Edit) -> int:
+async def change(client: AdminClient, *edits: plan_edits.Edit) -> int:
     session = session_of(client)
     await session.read_cluster()
     await session.read_topics()
@@ -94,7 +94,7 @@ def reasons(report: ApplyReport) -> str:
     return "; ".join(conflict.why for conflict in report.conflicts)
 
 
-CREATE = CreateTopic(NewTopic("orders", 1, 1))
+CREATE = plan_edits.CreateTopic(NewTopic("orders", 1, 1))
 
 
 async def test_its_own_topic_is_deleted_again(cluster: EmbeddedCluster, client: AdminClient) -> None:
@@ -124,7 +124,7 @@ async def test_a_topic_that_a_later_change_of_ones_own_made_is_not_deleted(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
     first = await change(client, CREATE)
-    await change(client, DeleteTopic("orders"))
+    await change(client, plan_edits.DeleteTopic("orders"))
     third = await change(client, CREATE)
     mine = topic_id(cluster)
     _, report = await revert(client, first)
@@ -165,9 +165,11 @@ async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster
     assert topic_id(cluster) is None
 
 
-@pytest.mark.parametrize("edit", [SetConfig(ORDERS, RETENTION, "5000"), UnsetConfig(ORDERS, RETENTION)])
+@pytest.mark.parametrize(
+    "edit", [plan_edits.SetConfig(ORDERS, RETENTION, "5000"), plan_edits.UnsetConfig(ORDERS, RETENTION)]
+)
 async def test_a_config_of_a_topic_that_was_made_again_with_the_same_value(
-    cluster: EmbeddedCluster, client: AdminClient, edit: Edit
+    cluster: EmbeddedCluster, client: AdminClient, edit: plan_edits.Edit
 ) -> None:
     make(cluster)
     cluster.state.alter_config(ORDERS, {RETENTION: "1000"})
@@ -186,7 +188,7 @@ async def test_what_is_staged_for_a_topic_is_not_sent_to_another_of_its_name(
     """Not only a revert: any edit, and a plan that was kept in a file."""
     make(cluster)
     session = session_of(client)
-    edit = SetConfig(ORDERS, RETENTION, "5000")
+    edit = plan_edits.SetConfig(ORDERS, RETENTION, "5000")
     await session.read_topics()
     await read_again(session, [edit])
     session.stage([edit])
@@ -203,9 +205,9 @@ async def test_a_later_change_of_the_same_place_stops_it_though_the_value_is_the
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
     make(cluster)
-    first = await change(client, SetConfig(ORDERS, RETENTION, "5000"))
-    second = await change(client, SetConfig(ORDERS, RETENTION, "6000"))
-    await change(client, SetConfig(ORDERS, RETENTION, "5000"))
+    first = await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "5000"))
+    second = await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "6000"))
+    await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "5000"))
     _, report = await revert(client, first)
     assert f"change {second}" in reasons(report)
     assert cluster.state.configs[ORDERS] == {RETENTION: "5000"}
@@ -213,8 +215,8 @@ async def test_a_later_change_of_the_same_place_stops_it_though_the_value_is_the
 
 async def test_a_later_change_that_was_taken_back_does_not(cluster: EmbeddedCluster, client: AdminClient) -> None:
     make(cluster)
-    first = await change(client, SetConfig(ORDERS, RETENTION, "5000"))
-    second = await change(client, SetConfig(ORDERS, RETENTION, "6000"))
+    first = await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "5000"))
+    second = await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "6000"))
     assert (await revert(client, second))[1].ok
     assert (await revert(client, first))[1].ok
     assert not cluster.state.configs.get(ORDERS)
@@ -225,8 +227,8 @@ async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     cluster: EmbeddedCluster, client: AdminClient, iterations: int
 ) -> None:
     """With the same iterations too: that somebody set another password can't be seen."""
-    number = await change(client, UpsertScram(ALICE, 4096, Secret("first")))
-    theirs = UpsertScram(ALICE, iterations, Secret("second"))
+    number = await change(client, plan_edits.UpsertScram(ALICE, 4096, Secret("first")))
+    theirs = plan_edits.UpsertScram(ALICE, iterations, Secret("second"))
     other = Session(client, Context("other", "tests", client.settings, journal=False), "test")
     await read_again(other, [theirs])
     other.stage([theirs])
@@ -242,7 +244,7 @@ async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
 
 async def test_the_journal_has_the_ids(cluster: EmbeddedCluster, client: AdminClient) -> None:
     await change(client, CREATE)
-    await change(client, SetConfig(ORDERS, RETENTION, "5000"))
+    await change(client, plan_edits.SetConfig(ORDERS, RETENTION, "5000"))
     path = journal()
     lines: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
     created = next(line for line in lines if line["kind"] == "outcome" and line["change"] == 1)

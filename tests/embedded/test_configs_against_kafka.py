@@ -6,15 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from console.embedded import config_definitions
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.config_definitions import (
-    CLASS,
-    ConfigDefinition,
-    Definitions,
-    release_configs,
-    release_data,
-    value_error,
-)
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
@@ -72,13 +65,13 @@ def release(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_definitions_are_kafkas(release: str) -> None:
-    kept = release_data(release)
+    kept = config_definitions.release_data(release)
     assert kept.pop("loggers")
     assert kept == definitions(release)
 
 
 def test_values_are_judged_as_by_kafka(release: str) -> None:
-    configs = release_configs(release)
+    configs = config_definitions.release_configs(release)
     sections = {
         "topic": configs.topic,
         "broker": configs.broker,
@@ -95,7 +88,7 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
     judged = verdicts(release, asked)
     assert len(judged) == len(asked) > 7000
     for (section, key, value), real in zip(asked, judged, strict=True):
-        assert value_error(sections[section][key], value) == real, (section, key, value)
+        assert config_definitions.value_error(sections[section][key], value) == real, (section, key, value)
 
 
 @pytest.fixture(params=[each for each in EACH if each.values[0][1] in RELEASE_NAMES])
@@ -108,8 +101,8 @@ def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, i
 
 def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
     """Every topic, group and metrics key with every value, each on a resource of its own; then the brokers' keys."""
-    configs = release_configs(release)
-    kinds: tuple[tuple[ConfigResource, Definitions], ...] = (
+    configs = config_definitions.release_configs(release)
+    kinds: tuple[tuple[ConfigResource, config_definitions.Definitions], ...] = (
         (ConfigResource(TOPIC, "nobody-has-made-"), configs.topic),
         (ConfigResource(GROUP, "g"), configs.group),
         (ConfigResource(CLIENT_METRICS, "m"), configs.others[CLIENT_METRICS]),
@@ -130,9 +123,11 @@ def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
     return [mass, *brokers]
 
 
-def _is_compared(key: str, definition: ConfigDefinition) -> bool:
+def _is_compared(key: str, definition: config_definitions.ConfigDefinition) -> bool:
     """Without those whose classes, files or sockets only a real broker opens."""
-    return definition.type != CLASS and "listener" not in key and not key.startswith(("sasl.", "ssl."))
+    return (
+        definition.type != config_definitions.CLASS and "listener" not in key and not key.startswith(("sasl.", "ssl."))
+    )
 
 
 async def test_a_real_broker_says_the_same_to_every_key(real: tuple[str, Mapping[int, tuple[str, int]]]) -> None:

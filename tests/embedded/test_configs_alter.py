@@ -12,7 +12,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.config_changes import PolicyViolation
 from console.embedded.replicas import new_topic
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, AlterOp
+from console.model import codes
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.wire.proposals import kip133_configs as kip133
 from tests.embedded.proposals_client import Rights, ask
@@ -20,7 +20,7 @@ from tests.embedded.raw_client import RawClient
 from tests.embedded.test_configs_describe import Brokers, address, describe, told
 
 T = topic_resource("t")
-Ops = Sequence[tuple[str, AlterOp, str | None]]
+Ops = Sequence[tuple[str, codes.AlterOp, str | None]]
 Told = list[tuple[int, str | None]]
 
 
@@ -105,14 +105,14 @@ async def test_a_policy_refuses_in_its_own_words_and_the_others_proceed(release:
             cluster.state.put_topic(new_topic(name, [(1,)], [1]))
         u = topic_resource("u")
         cluster.state.replace_config(u, {"flush.ms": "5", "retention.ms": "1"})
-        ops: Ops = [("retention.ms", SET, "7"), ("flush.ms", DELETE, None)]
+        ops: Ops = [("retention.ms", codes.SET, "7"), ("flush.ms", codes.DELETE, None)]
         answer = await alter(cluster, (T, ops), (u, ops))
         assert answer == [(44, "t is not to be touched"), (0, None)]
         assert policy.asked[-1] == (u, {"retention.ms": "7", "flush.ms": None})
         assert (dict(cluster.state.configs.get(T, {})), cluster.state.configs[u]) == ({}, {"retention.ms": "7"})
         assert await alter(cluster, (T, ops), validate_only=True) == [(44, "t is not to be touched")]
         assert await replace(cluster, (T, {}), (u, {})) == [(44, "t is not to be touched"), (0, None)]
-        assert await alter(cluster, (T, [("retention.ms", SET, "x")])) != [(44, "t is not to be touched")]
+        assert await alter(cluster, (T, [("retention.ms", codes.SET, "x")])) != [(44, "t is not to be touched")]
     assert policy.closed == 1
 
 
@@ -144,19 +144,21 @@ async def test_a_policy_has_its_say_in_the_proposals_request_too() -> None:
 
 
 async def test_loggers_change_on_their_broker_until_it_ends(cluster: EmbeddedCluster) -> None:
-    logger, key = ConfigResource(BROKER_LOGGER, "2"), "kafka.request.logger"
+    logger, key = ConfigResource(codes.BROKER_LOGGER, "2"), "kafka.request.logger"
     end = cluster.state.log.end
-    assert await alter(cluster, (logger, [(key, SET, "DEBUG"), ("root", SET, "ERROR")]), broker=2) == [(0, None)]
+    assert await alter(cluster, (logger, [(key, codes.SET, "DEBUG"), ("root", codes.SET, "ERROR")]), broker=2) == [
+        (0, None)
+    ]
     assert told((await describe(cluster, logger, keys=(key, "root", "kafka.authorizer.logger"), broker=2))[0]) == {
         key: ("DEBUG", 6),
         "root": ("ERROR", 6),
         "kafka.authorizer.logger": ("ERROR", 6),
     }
-    other = ConfigResource(BROKER_LOGGER, "1")
+    other = ConfigResource(codes.BROKER_LOGGER, "1")
     assert told((await describe(cluster, other, keys=(key, "root")))[0]) == {key: ("WARN", 6), "root": ("INFO", 6)}
-    assert await alter(cluster, (logger, [(key, DELETE, None)]), broker=2) == [(0, None)]
+    assert await alter(cluster, (logger, [(key, codes.DELETE, None)]), broker=2) == [(0, None)]
     assert told((await describe(cluster, logger, keys=(key,), broker=2))[0]) == {key: ("ERROR", 6)}
-    (refused,) = await alter(cluster, (logger, [(key, SET, "TRACE"), ("nobody", SET, "INFO")]), broker=2)
+    (refused,) = await alter(cluster, (logger, [(key, codes.SET, "TRACE"), ("nobody", codes.SET, "INFO")]), broker=2)
     assert refused == (40, "Logger nobody does not exist!")
     assert told((await describe(cluster, logger, keys=(key,), broker=2))[0]) == {key: ("ERROR", 6)}
     assert cluster.state.log.end == end
@@ -171,9 +173,9 @@ async def test_loggers_change_on_their_broker_until_it_ends(cluster: EmbeddedClu
 async def test_a_brokers_record_is_written_again_and_a_topics_is_not(cluster: EmbeddedCluster) -> None:
     cluster.state.put_topic(new_topic("t", [(1,)], [1]))
     for resource, key, again in ((T, "retention.ms", 0), (broker_resource(1), "log.retention.ms", 1)):
-        assert await alter(cluster, (resource, [(key, SET, "5")])) == [(0, None)]
+        assert await alter(cluster, (resource, [(key, codes.SET, "5")])) == [(0, None)]
         end = cluster.state.log.end
-        assert await alter(cluster, (resource, [(key, SET, "5")])) == [(0, None)]
+        assert await alter(cluster, (resource, [(key, codes.SET, "5")])) == [(0, None)]
         assert cluster.state.log.end == end + again
 
 
@@ -182,7 +184,7 @@ async def test_ten_thousand_records_are_too_many_for_one_change(cluster: Embedde
     resources = [topic_resource(f"t{number}") for number in range(topics)]
     for resource in resources:
         cluster.state.put_topic(new_topic(resource.name, [(1,)], [1]))
-    ops: Ops = [("retention.ms", SET, "1"), ("flush.ms", SET, "2"), ("segment.ms", SET, "3")]
+    ops: Ops = [("retention.ms", codes.SET, "1"), ("flush.ms", codes.SET, "2"), ("segment.ms", codes.SET, "3")]
     end = cluster.state.log.end
     answer = await alter(cluster, *((resource, ops) for resource in resources))
     if topics * 3 <= 10_000:
@@ -197,13 +199,13 @@ async def test_rights_are_looked_at_for_each_resource(cluster: EmbeddedCluster) 
     for name in ("t", "u"):
         cluster.state.put_topic(new_topic(name, [(1,)], [1]))
     cluster.authorizer = Rights(("ALTER_CONFIGS", "TOPIC", "u"))
-    retention: Ops = [("retention.ms", SET, "7")]
+    retention: Ops = [("retention.ms", codes.SET, "7")]
     answer = await alter(
         cluster,
         (T, retention),
         (topic_resource("u"), retention),
-        (CLUSTER_DEFAULT, [("log.retention.ms", SET, "7")]),
-        (ConfigResource(BROKER_LOGGER, "1"), [("root", SET, "INFO")]),
+        (CLUSTER_DEFAULT, [("log.retention.ms", codes.SET, "7")]),
+        (ConfigResource(codes.BROKER_LOGGER, "1"), [("root", codes.SET, "INFO")]),
     )
     assert [code for code, _ in answer] == [29, 0, 31, 31]
     assert set(cluster.state.configs) & {T, topic_resource("u")} == {topic_resource("u")}
@@ -213,10 +215,10 @@ async def test_in_sync_replicas_of_a_cluster_with_elr_stand_in_the_metadata() ->
     async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs={"min.insync.replicas": "2"})) as cluster:
         assert cluster.state.configs[CLUSTER_DEFAULT] == {"min.insync.replicas": "2"}
         key = "min.insync.replicas"
-        assert await alter(cluster, (CLUSTER_DEFAULT, [(key, SET, "1")])) == [(0, None)]
-        ((code, message),) = await alter(cluster, (CLUSTER_DEFAULT, [(key, DELETE, None)]))
+        assert await alter(cluster, (CLUSTER_DEFAULT, [(key, codes.SET, "1")])) == [(0, None)]
+        ((code, message),) = await alter(cluster, (CLUSTER_DEFAULT, [(key, codes.DELETE, None)]))
         assert (code, message) == (40, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
-        ((code, message),) = await alter(cluster, (broker_resource(1), [(key, SET, "1")]))
+        ((code, message),) = await alter(cluster, (broker_resource(1), [(key, codes.SET, "1")]))
         assert (code, message) == (40, "Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
 
 
@@ -224,16 +226,16 @@ async def test_a_broker_that_lags_decides_by_what_it_knows_and_the_controller_by
     async with EmbeddedCluster(ClusterSpec(propagation_delay=3600.0)) as cluster:
         cluster.state.put_topic(new_topic("t", [(1,)], [1]))
         cluster.state.alter_config(T, {"cleanup.policy": "compact"})
-        assert await alter(cluster, (T, [("cleanup.policy", APPEND, "delete")]), broker=3) == [(0, None)]
+        assert await alter(cluster, (T, [("cleanup.policy", codes.APPEND, "delete")]), broker=3) == [(0, None)]
         assert cluster.state.configs[T] == {"cleanup.policy": "compact,delete"}
 
 
-@pytest.mark.parametrize("type_", [BROKER, BROKER_LOGGER])
+@pytest.mark.parametrize("type_", [codes.BROKER, codes.BROKER_LOGGER])
 async def test_another_brokers_resource_is_refused(cluster: EmbeddedCluster, type_: int) -> None:
-    key = "log.retention.ms" if type_ == BROKER else "root"
-    value = "5" if type_ == BROKER else "INFO"
-    resource = ConfigResource(BROKER if type_ == BROKER else BROKER_LOGGER, "2")
-    ((code, message),) = await alter(cluster, (resource, [(key, SET, value)]))
+    key = "log.retention.ms" if type_ == codes.BROKER else "root"
+    value = "5" if type_ == codes.BROKER else "INFO"
+    resource = ConfigResource(codes.BROKER if type_ == codes.BROKER else codes.BROKER_LOGGER, "2")
+    ((code, message),) = await alter(cluster, (resource, [(key, codes.SET, value)]))
     assert code == 42
     assert message is not None
     assert message.startswith("Unexpected ")

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.embedded import config_definitions
 from console.embedded.config_changes import config_messages
-from console.embedded.config_definitions import (
-    BrokerLayers,
-    ConfigDefinition,
-    canonical_value,
-    checked_value,
-    release_configs,
-    value_error,
-)
 from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
 from console.embedded.spec import RELEASE_NAMES, release
@@ -26,7 +19,7 @@ from console.model.codes import CLIENT_METRICS, DEFAULT_CONFIG
 ALL = [
     definition
     for name in RELEASE_NAMES
-    for configs in [release_configs(name)]
+    for configs in [config_definitions.release_configs(name)]
     for section in (
         configs.topic,
         configs.broker,
@@ -50,17 +43,19 @@ def test_kafkas_own_defaults_are_valid() -> None:
     assert len(ALL) > 1000
     for definition in ALL:
         if definition.default is not None:
-            checked_value(definition, definition.default)
-            assert canonical_value(definition, definition.default) == definition.default
+            config_definitions.checked_value(definition, definition.default)
+            assert config_definitions.canonical_value(definition, definition.default) == definition.default
 
 
 @given(st.sampled_from(ALL), TEXTS)
-def test_a_value_as_it_is_told_is_valid_and_told_the_same(definition: ConfigDefinition, text: str) -> None:
-    error = value_error(definition, text)
+def test_a_value_as_it_is_told_is_valid_and_told_the_same(
+    definition: config_definitions.ConfigDefinition, text: str
+) -> None:
+    error = config_definitions.value_error(definition, text)
     if error is None:
-        told = canonical_value(definition, text)
-        assert value_error(definition, told) is None
-        assert canonical_value(definition, told) == told
+        told = config_definitions.canonical_value(definition, text)
+        assert config_definitions.value_error(definition, told) is None
+        assert config_definitions.canonical_value(definition, told) == told
     else:
         assert definition.name in error
 
@@ -135,8 +130,8 @@ def test_sets_of_keys_are_shown_as_by_the_release() -> None:
 
 @pytest.mark.parametrize("name", RELEASE_NAMES)
 def test_a_cluster_of_defaults_gives_topics_kafkas_defaults(name: str) -> None:
-    configs = release_configs(name)
-    layers = BrokerLayers(configs, {}, {}, {})
+    configs = config_definitions.release_configs(name)
+    layers = config_definitions.BrokerLayers(configs, {}, {}, {})
     assert inherited_configs(configs, layers) == {
         key: definition.default for key, definition in configs.topic.items() if definition.default is not None
     }
@@ -153,8 +148,8 @@ def test_a_cluster_of_defaults_gives_topics_kafkas_defaults(name: str) -> None:
     ],
 )
 def test_retention_has_three_units(layer: dict[str, str], expected: str) -> None:
-    configs = release_configs("4.4")
-    assert BrokerLayers(configs, {}, {}, layer).inherited(configs.topic["retention.ms"]) == expected
+    configs = config_definitions.release_configs("4.4")
+    assert config_definitions.BrokerLayers(configs, {}, {}, layer).inherited(configs.topic["retention.ms"]) == expected
 
 
 VALUES = st.sampled_from(["1", "2", "3"])
@@ -165,7 +160,7 @@ LAYER = st.dictionaries(st.sampled_from(["log.retention.ms", "log.retention.minu
 def test_the_first_synonym_is_what_applies(
     own: dict[str, str], default: dict[str, str], static: dict[str, str]
 ) -> None:
-    layers = BrokerLayers(release_configs("4.4"), own, default, static)
+    layers = config_definitions.BrokerLayers(config_definitions.release_configs("4.4"), own, default, static)
     synonyms = layers.synonyms("log.retention.ms")
     strongest = next(
         (layer["log.retention.ms"] for layer in (own, default, static) if "log.retention.ms" in layer), None

@@ -23,7 +23,7 @@ from console.model.changes import TopicTarget
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
+from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.read_again import read_again
 from console.session.session import Session
@@ -56,12 +56,12 @@ class Watch:
         """The state's listener."""
         self.events.append((len(self.recording), self.foreign, change))
 
-    def described_between(self, first: int, last: int, table: str, slot: Slot) -> bool:
+    def described_between(self, first: int, last: int, table: str, slot: plan_edits.Slot) -> bool:
         """Whether anybody was answered what is in a place, between two changes."""
         named = _named(slot)
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 
-    def gone_over(self) -> list[tuple[Slot, bool]]:
+    def gone_over(self) -> list[tuple[plan_edits.Slot, bool]]:
         """The foreign values that the other client replaced, and whether it had been told of them before."""
         found = []
         for number, (position, foreign, change) in enumerate(self.events):
@@ -80,7 +80,7 @@ class Watch:
         return found
 
 
-def _named(slot: Slot) -> bytes:
+def _named(slot: plan_edits.Slot) -> bytes:
     """How a request that asks for the place names it: a broker by its type and its number as a compact string."""
     target = slot.target
     if isinstance(target, ConfigResource) and target.type != TOPIC:
@@ -88,14 +88,15 @@ def _named(slot: Slot) -> bytes:
     return str(target.name_of("user") if isinstance(target, QuotaEntity) else getattr(target, "name", target)).encode()
 
 
-def _slots(change: Change) -> list[Slot]:
+def _slots(change: Change) -> list[plan_edits.Slot]:
     if change.table == "topics":
-        return [Slot(TopicTarget(str(change.key)), "")]
+        return [plan_edits.Slot(TopicTarget(str(change.key)), "")]
     keys = {*(_keys(change.before)), *(_keys(change.after))}
     return [
-        Slot(change.key, key)  # type: ignore[arg-type]
+        plan_edits.Slot(change.key, key)  # type: ignore[arg-type]
         for key in sorted(keys)
-        if _value(change.before, Slot(change.key, key)) != _value(change.after, Slot(change.key, key))  # type: ignore[arg-type]
+        if _value(change.before, plan_edits.Slot(change.key, key))
+        != _value(change.after, plan_edits.Slot(change.key, key))  # type: ignore[arg-type]
     ]
 
 
@@ -103,7 +104,7 @@ def _keys(value: object) -> list[str]:
     return list(value) if isinstance(value, dict) else []
 
 
-def _value(value: object, slot: Slot) -> object:
+def _value(value: object, slot: plan_edits.Slot) -> object:
     if not slot.key:
         return None if value is ABSENT else getattr(value, "id", None)
     return value.get(slot.key) if isinstance(value, dict) else None
@@ -124,9 +125,9 @@ async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
     made.close()
 
 
-def edits(rng: Random) -> list[Edit]:
+def edits(rng: Random) -> list[plan_edits.Edit]:
     """Up to six, on different places."""
-    made: dict[Slot, Edit] = {}
+    made: dict[plan_edits.Slot, plan_edits.Edit] = {}
     for _ in range(rng.randint(1, 6)):
         edit = one_edit(rng)
         made[edit.slot] = edit
@@ -134,15 +135,23 @@ def edits(rng: Random) -> list[Edit]:
     return [edit for slot, edit in made.items() if not slot.key or getattr(slot.target, "name", None) not in deleted]
 
 
-def one_edit(rng: Random) -> Edit:
+def one_edit(rng: Random) -> plan_edits.Edit:
     kind = rng.randrange(10)
     if kind == 0:
-        return DeleteTopic(rng.choice(TOPICS))
+        return plan_edits.DeleteTopic(rng.choice(TOPICS))
     if kind < 4:
         entity, key = rng.choice(USERS), rng.choice(("producer_byte_rate", "consumer_byte_rate"))
-        return UnsetQuota(entity, key) if rng.randrange(3) == 0 else SetQuota(entity, key, rng.choice((1.0, 2.0, 3.0)))
+        return (
+            plan_edits.UnsetQuota(entity, key)
+            if rng.randrange(3) == 0
+            else plan_edits.SetQuota(entity, key, rng.choice((1.0, 2.0, 3.0)))
+        )
     resource, key, values = rng.choice(PLACES)
-    return UnsetConfig(resource, key) if rng.randrange(3) == 0 else SetConfig(resource, key, rng.choice(values))
+    return (
+        plan_edits.UnsetConfig(resource, key)
+        if rng.randrange(3) == 0
+        else plan_edits.SetConfig(resource, key, rng.choice(values))
+    )
 
 
 def lay(state: ClusterState, rng: Random) -> None:
@@ -161,15 +170,15 @@ def make(state: ClusterState, name: str) -> None:
     state.put_topic(new_topic(name, striped(state.alive(), 1, 1), state.alive()))
 
 
-def interfere(state: ClusterState, edit: Edit, rng: Random) -> None:
+def interfere(state: ClusterState, edit: plan_edits.Edit, rng: Random) -> None:
     """Somebody else is at the place of an edit."""
-    if isinstance(edit, DeleteTopic):
+    if isinstance(edit, plan_edits.DeleteTopic):
         if edit.name in state.topics:
             state.remove_topic(edit.name)
             make(state, edit.name)
-    elif isinstance(edit, SetQuota | UnsetQuota):
+    elif isinstance(edit, plan_edits.SetQuota | plan_edits.UnsetQuota):
         state.alter_quota(edit.entity, {edit.key: rng.choice((4.0, 5.0, None))})
-    elif isinstance(edit, SetConfig | UnsetConfig):
+    elif isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig):
         state.alter_config(edit.resource, {edit.key: rng.choice(("4000", "5000", None)) if "." in edit.key else "4"})
 
 

@@ -14,25 +14,9 @@ import pytest
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 
+from console.embedded import faults as embedded_faults
 from console.embedded.answers import error_answer
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import (
-    BrokerDown,
-    Cut,
-    Delay,
-    Fail,
-    FailSome,
-    Fault,
-    Faults,
-    FaultSyntax,
-    Garbage,
-    HalfFrame,
-    Meanwhile,
-    Moment,
-    MoveController,
-    Throttle,
-    parse_fault,
-)
 from console.embedded.request_pipeline import handled_apis
 from console.model.config import topic_resource
 from console.wire.frames import decode_body, encode_body
@@ -65,7 +49,11 @@ def some_topics(*names: str) -> Any:
 
 
 async def test_an_error_for_the_third_request_of_one_broker(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(Fail(ErrorCode.request_timed_out, "later"), "describe_quorum", broker=1, nth=3))
+    cluster.faults.add(
+        embedded_faults.Fault(
+            embedded_faults.Fail(ErrorCode.request_timed_out, "later"), "describe_quorum", broker=1, nth=3
+        )
+    )
     codes = []
     async with RawClient(cluster, 1) as client, RawClient(cluster, 2) as other:
         for _ in range(4):
@@ -77,7 +65,9 @@ async def test_an_error_for_the_third_request_of_one_broker(cluster: EmbeddedClu
 
 
 async def test_a_change_that_took_effect_before_the_connection_was_cut(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(Cut(Moment.AFTER), "update_features", times=1))
+    cluster.faults.add(
+        embedded_faults.Fault(embedded_faults.Cut(embedded_faults.Moment.AFTER), "update_features", times=1)
+    )
     async with RawClient(cluster) as client:
         client.request("update_features", 1, share_on)
         assert await client.rest() == b""
@@ -86,7 +76,9 @@ async def test_a_change_that_took_effect_before_the_connection_was_cut(cluster: 
 
 
 async def test_a_change_that_did_not(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(Cut(Moment.BEFORE), "update_features", times=1))
+    cluster.faults.add(
+        embedded_faults.Fault(embedded_faults.Cut(embedded_faults.Moment.BEFORE), "update_features", times=1)
+    )
     async with RawClient(cluster) as client:
         client.request("update_features", 1, share_on)
         assert await client.rest() == b""
@@ -97,7 +89,7 @@ async def test_half_a_frame(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster) as client:
         client.send(framed(header(18, 0)))
         whole = framed(await client.frame())
-        cluster.faults.add(Fault(HalfFrame()))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.HalfFrame()))
         client.send(framed(header(18, 0)))
         assert await client.rest() == whole[: len(whole) // 2]
 
@@ -106,8 +98,8 @@ async def test_garbage_in_a_frame_and_in_place_of_one(cluster: EmbeddedCluster) 
     async with RawClient(cluster) as client:
         client.send(framed(header(18, 0)))
         whole = await client.frame()
-        cluster.faults.add(Fault(Garbage(), nth=1))
-        cluster.faults.add(Fault(Garbage(whole_frame=True), nth=2))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.Garbage(), nth=1))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.Garbage(whole_frame=True), nth=2))
         client.send(framed(header(18, 0)))
         spoiled = await client.frame()
         assert (spoiled[:4], len(spoiled)) == (whole[:4], len(whole))
@@ -119,7 +111,7 @@ async def test_garbage_in_a_frame_and_in_place_of_one(cluster: EmbeddedCluster) 
 
 async def test_throttling_is_told_and_holds_the_next_request() -> None:
     async with EmbeddedCluster() as cluster, RawClient(cluster) as client:
-        cluster.faults.add(Fault(Throttle(0.2), "metadata", times=1))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.Throttle(0.2), "metadata", times=1))
         build = some_topics()
         assert (await client.ask("metadata", 5, build)).throttle_time == timedelta(milliseconds=200)
         began = asyncio.get_running_loop().time()
@@ -130,7 +122,7 @@ async def test_throttling_is_told_and_holds_the_next_request() -> None:
 async def test_a_delay_waits_for_the_clusters_own_time() -> None:
     clock = ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster) as client, RawClient(cluster) as other:
-        cluster.faults.add(Fault(Delay(60.0), times=1))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.Delay(60.0), times=1))
         client.request("metadata", 1, all_topics)
         async with asyncio.timeout(PATIENCE):
             await clock.asleep()
@@ -140,7 +132,7 @@ async def test_a_delay_waits_for_the_clusters_own_time() -> None:
 
 
 async def test_the_controller_moves(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(MoveController(), "describe_quorum"))
+    cluster.faults.add(embedded_faults.Fault(embedded_faults.MoveController(), "describe_quorum"))
     quorum = struct.pack(">hhi", 55, 2, 1) + b"\x00\x01x\x00" + b"\x02\x13__cluster_metadata\x02" + bytes(6) + b"\x00"
     async with RawClient(cluster) as client:
         for leader in (2, 3, 1):
@@ -152,8 +144,8 @@ async def test_the_controller_moves(cluster: EmbeddedCluster) -> None:
 async def test_a_broker_goes_down_and_comes_back() -> None:
     clock = ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster, 1) as client:
-        cluster.faults.add(Fault(BrokerDown(2, 5.0), "metadata", times=1))
-        cluster.faults.add(Fault(BrokerDown(seconds=5.0), "api_versions", times=1))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(2, 5.0), "metadata", times=1))
+        cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(seconds=5.0), "api_versions", times=1))
         answer = await client.ask("metadata", 1, all_topics)
         assert [broker.node_id for broker in answer.brokers] == [1, 3]
         async with asyncio.timeout(PATIENCE):
@@ -172,8 +164,8 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
 async def test_some_of_a_batch_fail_and_the_others_are_done(cluster: EmbeddedCluster) -> None:
     for name in ("a", "b", "c", "d"):
         add_topic(cluster, name)
-    cluster.faults.add(Fault(FailSome(29), "metadata", nth=1))
-    cluster.faults.add(Fault(FailSome(29, names=frozenset({"a"})), "metadata", nth=2))
+    cluster.faults.add(embedded_faults.Fault(embedded_faults.FailSome(29), "metadata", nth=1))
+    cluster.faults.add(embedded_faults.Fault(embedded_faults.FailSome(29, names=frozenset({"a"})), "metadata", nth=2))
     async with RawClient(cluster) as client:
         answer = await client.ask("metadata", 5, some_topics("a", "b", "c", "d"))
         assert [(topic.name, topic.error_code) for topic in answer.topics] == [("a", 0), ("b", 29), ("c", 0), ("d", 29)]
@@ -182,8 +174,12 @@ async def test_some_of_a_batch_fail_and_the_others_are_done(cluster: EmbeddedClu
 
 
 async def test_somebody_else_changes_the_cluster_first(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(parse_fault("api=metadata,meanwhile=topic/t/retention.ms=1000,times=1"))
-    cluster.faults.add(Fault(Meanwhile(lambda state: state.set_feature("share.version", 0)), "metadata"))
+    cluster.faults.add(embedded_faults.parse_fault("api=metadata,meanwhile=topic/t/retention.ms=1000,times=1"))
+    cluster.faults.add(
+        embedded_faults.Fault(
+            embedded_faults.Meanwhile(lambda state: state.set_feature("share.version", 0)), "metadata"
+        )
+    )
     async with RawClient(cluster) as client:
         await client.ask("metadata", 1, all_topics)
     assert cluster.state.configs[topic_resource("t")] == {"retention.ms": "1000"}
@@ -192,8 +188,8 @@ async def test_somebody_else_changes_the_cluster_first(cluster: EmbeddedCluster)
 
 def test_the_same_seed_gives_the_same_faults() -> None:
     def run(seed: int) -> list[bool]:
-        faults = Faults(seed)
-        faults.add(Fault(HalfFrame(), probability=0.5))
+        faults = embedded_faults.Faults(seed)
+        faults.add(embedded_faults.Fault(embedded_faults.HalfFrame(), probability=0.5))
         return [bool(faults.meet("metadata", 1, "x")) for _ in range(64)]
 
     assert run(1) == run(1) != run(2)
@@ -203,23 +199,29 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("api=CreateTopics,error=NOT_CONTROLLER", Fault(Fail(41), "create_topics")),
-        ("api=create-topics,error=87,broker=2,nth=3", Fault(Fail(87), "create_topics", 2, nth=3)),
-        ("error=INVALID_TOPIC_EXCEPTION", Fault(Fail(17))),
-        ("not-controller,times=2,client=kac", Fault(Fail(41), client="kac", times=2)),
-        ("delay=500ms,p=0.25", Fault(Delay(0.5), probability=0.25)),
-        ("cut=after", Fault(Cut(Moment.AFTER))),
-        ("half-frame", Fault(HalfFrame())),
-        ("garbage=frame", Fault(Garbage(True))),
-        ("throttle=2s", Fault(Throttle(2.0))),
-        ("move-controller=3", Fault(MoveController(3))),
-        ("down=2,for=1m", Fault(BrokerDown(2, 60.0))),
-        ("down", Fault(BrokerDown(None, 5.0))),
-        ("api=alter_configs,fail-some=INVALID_CONFIG", Fault(FailSome(40), "alter_configs")),
+        ("api=CreateTopics,error=NOT_CONTROLLER", embedded_faults.Fault(embedded_faults.Fail(41), "create_topics")),
+        (
+            "api=create-topics,error=87,broker=2,nth=3",
+            embedded_faults.Fault(embedded_faults.Fail(87), "create_topics", 2, nth=3),
+        ),
+        ("error=INVALID_TOPIC_EXCEPTION", embedded_faults.Fault(embedded_faults.Fail(17))),
+        ("not-controller,times=2,client=kac", embedded_faults.Fault(embedded_faults.Fail(41), client="kac", times=2)),
+        ("delay=500ms,p=0.25", embedded_faults.Fault(embedded_faults.Delay(0.5), probability=0.25)),
+        ("cut=after", embedded_faults.Fault(embedded_faults.Cut(embedded_faults.Moment.AFTER))),
+        ("half-frame", embedded_faults.Fault(embedded_faults.HalfFrame())),
+        ("garbage=frame", embedded_faults.Fault(embedded_faults.Garbage(True))),
+        ("throttle=2s", embedded_faults.Fault(embedded_faults.Throttle(2.0))),
+        ("move-controller=3", embedded_faults.Fault(embedded_faults.MoveController(3))),
+        ("down=2,for=1m", embedded_faults.Fault(embedded_faults.BrokerDown(2, 60.0))),
+        ("down", embedded_faults.Fault(embedded_faults.BrokerDown(None, 5.0))),
+        (
+            "api=alter_configs,fail-some=INVALID_CONFIG",
+            embedded_faults.Fault(embedded_faults.FailSome(40), "alter_configs"),
+        ),
     ],
 )
-def test_faults_as_text(text: str, fault: Fault) -> None:
-    assert parse_fault(text) == fault
+def test_faults_as_text(text: str, fault: embedded_faults.Fault) -> None:
+    assert embedded_faults.parse_fault(text) == fault
 
 
 @pytest.mark.parametrize(
@@ -231,8 +233,8 @@ def test_faults_as_text(text: str, fault: Fault) -> None:
     ],
 )  # fmt: skip
 def test_text_that_is_no_fault(text: str) -> None:
-    with pytest.raises(FaultSyntax):
-        parse_fault(text)
+    with pytest.raises(embedded_faults.FaultSyntax):
+        embedded_faults.parse_fault(text)
 
 
 @pytest.mark.parametrize("api", sorted(handled_apis()))

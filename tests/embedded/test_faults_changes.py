@@ -15,48 +15,13 @@ from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
+from console.embedded import faults
 from console.embedded.answers import CONTROLLER_APIS
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import (
-    BrokerDown,
-    Cut,
-    Delay,
-    Effect,
-    Fail,
-    FailSome,
-    Fault,
-    Garbage,
-    HalfFrame,
-    Meanwhile,
-    Moment,
-    MoveController,
-    Throttle,
-    parse_fault,
-)
 from console.embedded.replicas import new_topic
 from console.embedded.state import ClusterState
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    Outcome,
-    ScramUser,
-    Status,
-    TopicTarget,
-)
-from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -75,13 +40,13 @@ from tests.support.recorded_requests import Recording, load, replay
 ALIVE = (1, 2, 3)
 ALICE = QuotaEntity.of({"user": "alice"})
 ACL = Acl(
-    AclResourceType.parse("topic"),
+    codes.AclResourceType.parse("topic"),
     "t",
-    PatternType.parse("literal"),
+    codes.PatternType.parse("literal"),
     "User:alice",
     "*",
-    AclOperation.parse("read"),
-    Permission.parse("allow"),
+    codes.AclOperation.parse("read"),
+    codes.Permission.parse("allow"),
 )
 RETENTION = "retention.ms"
 
@@ -105,11 +70,11 @@ async def running(cluster: EmbeddedCluster) -> EmbeddedCluster:
     return cluster
 
 
-async def outcomes(link: Link, change: ChangeRequest) -> dict[Any, Outcome]:
+async def outcomes(link: Link, change: changes.ChangeRequest) -> dict[Any, changes.Outcome]:
     return {outcome.target: outcome for outcome in await send(link, change, validate_only=False)}
 
 
-async def single(link: Link, change: ChangeRequest) -> Outcome:
+async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
     (outcome,) = (await outcomes(link, change)).values()
     return outcome
 
@@ -119,7 +84,7 @@ class Case:
     """A change of one thing, by which API it goes, and whether a cluster has it."""
 
     api: str
-    change: ChangeRequest
+    change: changes.ChangeRequest
     is_so: Callable[[ClusterState], bool]
 
 
@@ -129,80 +94,80 @@ def led_by(state: ClusterState, leader: int, replicas: tuple[int, ...]) -> bool:
 
 
 CASES = [
-    Case("create_topics", CreateTopics((NewTopic("new", 3, 2),)), lambda state: "new" in state.topics),
-    Case("delete_topics", DeleteTopics(("t",)), lambda state: "t" not in state.topics),
+    Case("create_topics", changes.CreateTopics((changes.NewTopic("new", 3, 2),)), lambda state: "new" in state.topics),
+    Case("delete_topics", changes.DeleteTopics(("t",)), lambda state: "t" not in state.topics),
     Case(
         "create_partitions",
-        CreatePartitions({"t": 4}, was={"t": 1}),
+        changes.CreatePartitions({"t": 4}, was={"t": 1}),
         lambda state: len(state.topics["t"].partitions) == 4,
     ),
     Case(
         "incremental_alter_configs",
-        AlterConfigs({topic_resource("t"): (ConfigOp(RETENTION, SET, "5000"),)}),
+        changes.AlterConfigs({topic_resource("t"): (changes.ConfigOp(RETENTION, codes.SET, "5000"),)}),
         lambda state: state.configs.get(topic_resource("t")) == {RETENTION: "5000"},
     ),
     Case(
         "alter_client_quotas",
-        AlterQuotas({ALICE: {"producer_byte_rate": 1024.0}}),
+        changes.AlterQuotas({ALICE: {"producer_byte_rate": 1024.0}}),
         lambda state: state.quotas.get(ALICE) == {"producer_byte_rate": 1024.0},
     ),
-    Case("create_acls", CreateAcls((ACL._replace(principal="User:bob"),)), lambda state: len(state.acls) == 2),
-    Case("delete_acls", DeleteAcls((ACL,)), lambda state: not state.acls),
+    Case("create_acls", changes.CreateAcls((ACL._replace(principal="User:bob"),)), lambda state: len(state.acls) == 2),
+    Case("delete_acls", changes.DeleteAcls((ACL,)), lambda state: not state.acls),
     Case(
         "alter_user_scram_credentials",
-        AlterScram({ScramUser("alice", ScramMechanism(1)): (4096, Secret("p"))}),
+        changes.AlterScram({changes.ScramUser("alice", codes.ScramMechanism(1)): (4096, Secret("p"))}),
         lambda state: len(state.scram) == 1,
     ),
     Case(
         "alter_partition_reassignments",
-        AlterReassignments({MoveTarget("t", 0): (2, 1)}),
+        changes.AlterReassignments({changes.MoveTarget("t", 0): (2, 1)}),
         lambda state: led_by(state, 1, (2, 1)),
     ),
 ]
 IDS = [case.api for case in CASES]
-LOST_AFTER = [Cut(Moment.AFTER), HalfFrame(), Garbage(), Garbage(whole_frame=True)]
+LOST_AFTER = [faults.Cut(faults.Moment.AFTER), faults.HalfFrame(), faults.Garbage(), faults.Garbage(whole_frame=True)]
 each_case = pytest.mark.parametrize("case", CASES, ids=IDS)
 
 
 @each_case
 @pytest.mark.parametrize("effect", LOST_AFTER, ids=["cut", "half-frame", "garbage", "garbage-frame"])
 async def test_an_answer_that_is_lost_or_nonsense_is_looked_up(
-    running: EmbeddedCluster, case: Case, effect: Effect
+    running: EmbeddedCluster, case: Case, effect: faults.Effect
 ) -> None:
-    running.faults.add(Fault(effect, case.api, times=1))
+    running.faults.add(faults.Fault(effect, case.api, times=1))
     async with linked(running, request_timeout=2.0) as link:
         outcome = await single(link, case.change)
         assert case.is_so(running.state)
-        assert outcome.status is Status.APPLIED, outcome
+        assert outcome.status is changes.Status.APPLIED, outcome
         assert running.counters.total(case.api).requests == 1
 
 
 @each_case
-@pytest.mark.parametrize("effect", [Cut(Moment.BEFORE), Fail(7)], ids=["cut", "timed-out"])
+@pytest.mark.parametrize("effect", [faults.Cut(faults.Moment.BEFORE), faults.Fail(7)], ids=["cut", "timed-out"])
 async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
-    running: EmbeddedCluster, case: Case, effect: Effect
+    running: EmbeddedCluster, case: Case, effect: faults.Effect
 ) -> None:
-    running.faults.add(Fault(effect, case.api, times=1))
+    running.faults.add(faults.Fault(effect, case.api, times=1))
     async with linked(running) as link:
         outcome = await single(link, case.change)
         assert not case.is_so(running.state)
-        assert outcome.status is Status.UNKNOWN, outcome
+        assert outcome.status is changes.Status.UNKNOWN, outcome
         assert outcome.failure is not None
         assert "may still be" in outcome.failure.remedy
         assert running.counters.total(case.api).requests == 1
         outcome = await single(link, case.change)
-        assert outcome.status is Status.APPLIED
+        assert outcome.status is changes.Status.APPLIED
         assert case.is_so(running.state)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
 async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
     """It is still on its way when the client gives up on the answer, and is found as soon as it is there."""
-    running.faults.add(Fault(Delay(1.5), case.api, times=1))
+    running.faults.add(faults.Fault(faults.Delay(1.5), case.api, times=1))
     async with linked(running, request_timeout=1.0, lost_answer_timeout=60.0) as link:
         await link.refresh()
         outcome = await single(link, case.change)
-        assert outcome.status is Status.APPLIED, outcome
+        assert outcome.status is changes.Status.APPLIED, outcome
         assert case.is_so(running.state)
         assert running.counters.total(case.api).requests == 1
 
@@ -217,7 +182,7 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
         try:
             proxy.arm(api_key(case.api), Lose.HELD)
             outcome = await single(link, case.change)
-            assert outcome.status is Status.UNKNOWN, outcome
+            assert outcome.status is changes.Status.UNKNOWN, outcome
             assert outcome.failure is not None
             assert "not applied" not in f"{outcome.failure} {outcome.failure.remedy}"
             assert not case.is_so(running.state)
@@ -229,39 +194,51 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
 
 
 async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> None:
-    change = ElectLeaders((("t", 0),))
+    change = changes.ElectLeaders((("t", 0),))
     async with linked(running) as link:
-        assert (await single(link, AlterReassignments({MoveTarget("t", 0): (2, 1)}))).ok
-        running.faults.add(Fault(Cut(Moment.BEFORE), "elect_leaders", nth=1))
-        assert (await single(link, change)).status is Status.UNKNOWN
+        assert (await single(link, changes.AlterReassignments({changes.MoveTarget("t", 0): (2, 1)}))).ok
+        running.faults.add(faults.Fault(faults.Cut(faults.Moment.BEFORE), "elect_leaders", nth=1))
+        assert (await single(link, change)).status is changes.Status.UNKNOWN
         assert led_by(running.state, 1, (2, 1))
-        running.faults.add(Fault(Cut(Moment.AFTER), "elect_leaders", nth=1))
-        assert (await single(link, change)).status is Status.APPLIED
+        running.faults.add(faults.Fault(faults.Cut(faults.Moment.AFTER), "elect_leaders", nth=1))
+        assert (await single(link, change)).status is changes.Status.APPLIED
         assert led_by(running.state, 2, (2, 1))
 
 
 @pytest.mark.parametrize(
     ("api", "change", "bad", "good"),
     [
-        ("create_topics", CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1))), TopicTarget("b"), TopicTarget("a")),
-        ("delete_topics", DeleteTopics(("t", "u")), TopicTarget("u"), TopicTarget("t")),
-        ("create_partitions", CreatePartitions({"t": 2, "u": 2}), TopicTarget("u"), TopicTarget("t")),
+        (
+            "create_topics",
+            changes.CreateTopics((changes.NewTopic("a", 1, 1), changes.NewTopic("b", 1, 1))),
+            changes.TopicTarget("b"),
+            changes.TopicTarget("a"),
+        ),
+        ("delete_topics", changes.DeleteTopics(("t", "u")), changes.TopicTarget("u"), changes.TopicTarget("t")),
+        (
+            "create_partitions",
+            changes.CreatePartitions({"t": 2, "u": 2}),
+            changes.TopicTarget("u"),
+            changes.TopicTarget("t"),
+        ),
         (
             "incremental_alter_configs",
-            AlterConfigs({topic_resource(name): (ConfigOp(RETENTION, SET, "5000"),) for name in ("t", "u")}),
+            changes.AlterConfigs(
+                {topic_resource(name): (changes.ConfigOp(RETENTION, codes.SET, "5000"),) for name in ("t", "u")}
+            ),
             topic_resource("u"),
             topic_resource("t"),
         ),
     ],
 )
 async def test_part_of_a_batch_fails(
-    running: EmbeddedCluster, api: str, change: ChangeRequest, bad: Any, good: Any
+    running: EmbeddedCluster, api: str, change: changes.ChangeRequest, bad: Any, good: Any
 ) -> None:
-    running.faults.add(Fault(FailSome(44, "not today", names=frozenset({bad.name})), api))
+    running.faults.add(faults.Fault(faults.FailSome(44, "not today", names=frozenset({bad.name})), api))
     async with linked(running) as link:
         found = await outcomes(link, change)
-        assert found[good].status is Status.APPLIED
-        assert found[bad].status is Status.FAILED
+        assert found[good].status is changes.Status.APPLIED
+        assert found[bad].status is changes.Status.FAILED
         assert str(found[bad].failure).startswith("POLICY_VIOLATION: ")
         assert "not today" in str(found[bad].failure)
 
@@ -270,9 +247,9 @@ async def test_part_of_a_batch_fails(
 async def test_the_controller_moves_just_before_the_change(release: str) -> None:
     async with EmbeddedCluster(like(release)) as cluster, linked(cluster) as link:
         await link.refresh()
-        cluster.faults.add(Fault(MoveController(3), "create_topics", times=1))
-        outcome = await single(link, CreateTopics((NewTopic("new", 3, 3),)))
-        assert outcome == Outcome(TopicTarget("new"), Status.APPLIED)
+        cluster.faults.add(faults.Fault(faults.MoveController(3), "create_topics", times=1))
+        outcome = await single(link, changes.CreateTopics((changes.NewTopic("new", 3, 3),)))
+        assert outcome == changes.Outcome(changes.TopicTarget("new"), changes.Status.APPLIED)
         assert cluster.state.controller_id == 3
         # Brokers of a KRaft cluster forward; with ZooKeeper the first answers NOT_CONTROLLER, and has done nothing.
         asked = [
@@ -285,38 +262,38 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
 @pytest.mark.parametrize(
     ("api", "change"),
     [(case.api, case.change) for case in CASES if case.api in CONTROLLER_APIS]
-    + [("elect_leaders", ElectLeaders((("t", 0),)))],
+    + [("elect_leaders", changes.ElectLeaders((("t", 0),)))],
 )
-async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: ChangeRequest) -> None:
+async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: changes.ChangeRequest) -> None:
     async with EmbeddedCluster(like("2.8")) as cluster, linked(cluster) as link:
         cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
         await link.refresh()
-        cluster.faults.add(Fault(MoveController(3), api, times=1))
+        cluster.faults.add(faults.Fault(faults.MoveController(3), api, times=1))
         outcome = await single(link, change)
-        assert outcome.status is Status.APPLIED, outcome
+        assert outcome.status is changes.Status.APPLIED, outcome
         assert cluster.counters.total(api).requests == 2
         assert cluster.counters.total(api, broker=3).requests == 1
 
 
 async def test_no_controller_that_can_be_found() -> None:
     async with EmbeddedCluster(like("2.8")) as cluster, linked(cluster) as link:
-        cluster.faults.add(parse_fault("api=CreateTopics,not-controller"))
-        outcome = await single(link, CreateTopics((NewTopic("new", 1, 1),)))
-        assert outcome.status is Status.FAILED
+        cluster.faults.add(faults.parse_fault("api=CreateTopics,not-controller"))
+        outcome = await single(link, changes.CreateTopics((changes.NewTopic("new", 1, 1),)))
+        assert outcome.status is changes.Status.FAILED
         assert outcome.failure is not None
         assert outcome.failure.name == "NOT_CONTROLLER"
         assert "new" not in cluster.state.topics
 
 
 async def test_the_broker_goes_down_with_the_change_and_comes_back(running: EmbeddedCluster) -> None:
-    change = CreateTopics((NewTopic("new", 3, 3),))
-    running.faults.add(Fault(BrokerDown(seconds=1.0), "create_topics", times=1))
+    change = changes.CreateTopics((changes.NewTopic("new", 3, 3),))
+    running.faults.add(faults.Fault(faults.BrokerDown(seconds=1.0), "create_topics", times=1))
     async with linked(running) as link:
         outcome = await single(link, change)
-        assert outcome.status is Status.UNKNOWN
+        assert outcome.status is changes.Status.UNKNOWN
         assert "new" not in running.state.topics
         assert len(running.state.alive()) == 2
-        assert (await single(link, change)).status is Status.APPLIED
+        assert (await single(link, change)).status is changes.Status.APPLIED
         await running.settled()
         assert running.state.alive() == ALIVE
         listing = await topics.describe_topics(link, ["new"])
@@ -324,23 +301,23 @@ async def test_the_broker_goes_down_with_the_change_and_comes_back(running: Embe
 
 
 async def test_another_broker_goes_down_while_partitions_are_added(running: EmbeddedCluster) -> None:
-    running.faults.add(Fault(BrokerDown(2, seconds=0.5), "create_partitions", times=1))
+    running.faults.add(faults.Fault(faults.BrokerDown(2, seconds=0.5), "create_partitions", times=1))
     async with linked(running) as link:
         await link.refresh()
-        outcome = await single(link, CreatePartitions({"t": 12}, was={"t": 1}))
-        if outcome.status is Status.APPLIED:
+        outcome = await single(link, changes.CreatePartitions({"t": 12}, was={"t": 1}))
+        if outcome.status is changes.Status.APPLIED:
             assert len(running.state.topics["t"].partitions) == 12
         else:  # broker 2 itself was asked
-            assert (outcome.status, len(running.state.topics["t"].partitions)) == (Status.UNKNOWN, 1)
+            assert (outcome.status, len(running.state.topics["t"].partitions)) == (changes.Status.UNKNOWN, 1)
         await running.settled()
 
 
 async def test_throttled_by_the_broker(running: EmbeddedCluster) -> None:
-    running.faults.add(Fault(Throttle(0.2), "alter_client_quotas", times=1))
+    running.faults.add(faults.Fault(faults.Throttle(0.2), "alter_client_quotas", times=1))
     async with linked(running) as link:
         began = asyncio.get_running_loop().time()
-        assert (await single(link, AlterQuotas({ALICE: {"producer_byte_rate": 1.0}}))).ok
-        assert (await single(link, AlterQuotas({ALICE: {"producer_byte_rate": 2.0}}))).ok
+        assert (await single(link, changes.AlterQuotas({ALICE: {"producer_byte_rate": 1.0}}))).ok
+        assert (await single(link, changes.AlterQuotas({ALICE: {"producer_byte_rate": 2.0}}))).ok
         assert asyncio.get_running_loop().time() - began >= 0.15
         assert running.state.quotas[ALICE] == {"producer_byte_rate": 2.0}
 
@@ -349,13 +326,15 @@ async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> Non
     clock = ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, linked(cluster) as link:
         cluster.state.alter_quota(QuotaEntity.of({"client-id": "kac"}), {"controller_mutation_rate": 100.0})
-        assert (await single(link, CreateTopics((NewTopic("wide", 1120, 1),)))).ok
-        sending = asyncio.ensure_future(outcomes(link, CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1)))))
+        assert (await single(link, changes.CreateTopics((changes.NewTopic("wide", 1120, 1),)))).ok
+        sending = asyncio.ensure_future(
+            outcomes(link, changes.CreateTopics((changes.NewTopic("a", 1, 1), changes.NewTopic("b", 1, 1))))
+        )
         async with asyncio.timeout(PATIENCE):
             await clock.asleep()  # the broker takes nothing more of this client
         assert set(cluster.state.topics) == {"wide"}
         clock.advance(1.0)
-        assert {outcome.status for outcome in (await sending).values()} == {Status.APPLIED}
+        assert {outcome.status for outcome in (await sending).values()} == {changes.Status.APPLIED}
         assert cluster.counters.total("create_topics").requests == 3
 
 
@@ -379,8 +358,8 @@ async def session_of(cluster: EmbeddedCluster) -> AsyncIterator[Session]:
         yield session
 
 
-def somebody_sets(value: str | None) -> Meanwhile:
-    return Meanwhile(lambda state: state.alter_config(topic_resource("t"), {RETENTION: value}))
+def somebody_sets(value: str | None) -> faults.Meanwhile:
+    return faults.Meanwhile(lambda state: state.alter_config(topic_resource("t"), {RETENTION: value}))
 
 
 CHECK, APPLY = 1, 2
@@ -390,7 +369,7 @@ CHECK, APPLY = 1, 2
 async def test_somebody_changes_it_between_the_read_and_the_apply(running: EmbeddedCluster) -> None:
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
-        running.faults.add(Fault(somebody_sets("777"), "incremental_alter_configs", nth=CHECK))
+        running.faults.add(faults.Fault(somebody_sets("777"), "incremental_alter_configs", nth=CHECK))
         report = await apply_plan(session)
         assert not report.sent
         assert [conflict.staged.edit.target for conflict in report.conflicts] == [topic_resource("t")]
@@ -405,7 +384,7 @@ async def test_somebody_changes_it_between_the_read_and_the_apply(running: Embed
 async def test_somebody_changes_something_else_of_it(running: EmbeddedCluster) -> None:
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource("t"), RETENTION, "5000")])
-        running.faults.add(parse_fault("api=IncrementalAlterConfigs,meanwhile=topic/t/segment.ms=60000,times=1"))
+        running.faults.add(faults.parse_fault("api=IncrementalAlterConfigs,meanwhile=topic/t/segment.ms=60000,times=1"))
         report = await apply_plan(session)
         assert report.ok
         assert running.state.configs[topic_resource("t")] == {RETENTION: "5000", "segment.ms": "60000"}
@@ -415,7 +394,9 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
         running.faults.add(
-            Fault(Meanwhile(lambda state: state.remove_topic("t")), "incremental_alter_configs", nth=APPLY)
+            faults.Fault(
+                faults.Meanwhile(lambda state: state.remove_topic("t")), "incremental_alter_configs", nth=APPLY
+            )
         )
         report = await apply_plan(session)
         assert not report.ok
@@ -433,7 +414,7 @@ async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster
         for case in CASES:
             if case.api != "delete_topics":
                 assert (await single(link, case.change)).ok, case.api
-        assert (await single(link, DeleteTopics(("u",)))).ok
+        assert (await single(link, changes.DeleteTopics(("u",)))).ok
     path = tmp_path / "recording"
     recording.save(path)
     async with EmbeddedCluster() as other:

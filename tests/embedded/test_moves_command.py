@@ -16,7 +16,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.changes import AlterReassignments
 from console.model.config import broker_resource, topic_resource
-from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, goal_of
+from console.operations import goals
 from tests.embedded.apply_fronts import Kac, commands_on
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
@@ -125,18 +125,18 @@ def test_what_is_no_goal_or_does_not_go_together_is_refused(kac: Kac, words: str
 @pytest.mark.parametrize(
     ("words", "goal"),
     [
-        (["drain", "1,2"], Drain((1, 2))),
-        (["replace", "1", "by", "2"], Replace(1, 2)),
-        (["balance"], Balance()),
-        (["topic", "a b", "to", "1,2"], MoveTopic("a b", (1, 2))),
-        (["replication", "t", "3"], Replicate("t", 3)),
-        (["drain", "1", "dir", "/a b"], DrainDir(1, "/a b")),
-        (["topic", "a b", "broker", "1", "to", "dir", "/a b"], MoveIntoDir("a b", 1, "/a b")),
-        (["topic", "t", "partition", "0", "broker", "1", "to", "dir", "/a"], MoveIntoDir("t", 1, "/a", 0)),
+        (["drain", "1,2"], goals.Drain((1, 2))),
+        (["replace", "1", "by", "2"], goals.Replace(1, 2)),
+        (["balance"], goals.Balance()),
+        (["topic", "a b", "to", "1,2"], goals.MoveTopic("a b", (1, 2))),
+        (["replication", "t", "3"], goals.Replicate("t", 3)),
+        (["drain", "1", "dir", "/a b"], goals.DrainDir(1, "/a b")),
+        (["topic", "a b", "broker", "1", "to", "dir", "/a b"], goals.MoveIntoDir("a b", 1, "/a b")),
+        (["topic", "t", "partition", "0", "broker", "1", "to", "dir", "/a"], goals.MoveIntoDir("t", 1, "/a", 0)),
     ],
 )
-def test_a_goal_is_read_as_it_is_written(words: list[str], goal: Goal) -> None:
-    assert goal_of(words) == goal
+def test_a_goal_is_read_as_it_is_written(words: list[str], goal: goals.Goal) -> None:
+    assert goals.goal_of(words) == goal
     assert str(goal).split() == " ".join(words).split()
 
 

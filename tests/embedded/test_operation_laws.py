@@ -24,7 +24,7 @@ from console.journal.entries import this_process
 from console.journal.operations import Lease
 from console.model.config import broker_resource, topic_resource
 from console.model.journal_lines import Origin
-from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate
+from console.operations import goals
 from console.operations.operation import Operation, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
@@ -140,7 +140,7 @@ Happens = Die | Down | Up | Foreign | ForeignCopy | Ask
 class Case(NamedTuple):
     layout: tuple[tuple[int, ...], ...]
     min_isr: int
-    goal: Goal
+    goal: goals.Goal
     throttle: int | None
     foreign: bool
     events: tuple[Happens, ...]
@@ -151,14 +151,14 @@ def replicas(least: int = 1) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 BROKER = st.sampled_from(BROKERS)
-GOALS: st.SearchStrategy[Goal] = st.one_of(
-    BROKER.map(lambda broker: Drain((broker,))),
-    st.permutations(BROKERS).map(lambda order: Replace(order[0], order[1])),
-    st.just(Balance()),
-    st.permutations(BROKERS).map(lambda order: MoveTopic("orders", tuple(order[:3]))),
-    st.integers(1, 4).map(lambda n: Replicate("orders", n)),
-    st.builds(DrainDir, BROKER, st.sampled_from(DIRS)),
-    st.builds(MoveIntoDir, st.just("orders"), BROKER, st.sampled_from(DIRS), st.none() | st.integers(0, 5)),
+GOALS: st.SearchStrategy[goals.Goal] = st.one_of(
+    BROKER.map(lambda broker: goals.Drain((broker,))),
+    st.permutations(BROKERS).map(lambda order: goals.Replace(order[0], order[1])),
+    st.just(goals.Balance()),
+    st.permutations(BROKERS).map(lambda order: goals.MoveTopic("orders", tuple(order[:3]))),
+    st.integers(1, 4).map(lambda n: goals.Replicate("orders", n)),
+    st.builds(goals.DrainDir, BROKER, st.sampled_from(DIRS)),
+    st.builds(goals.MoveIntoDir, st.just("orders"), BROKER, st.sampled_from(DIRS), st.none() | st.integers(0, 5)),
 )
 EVENTS: st.SearchStrategy[Happens] = st.one_of(
     st.builds(Die, st.integers(1, 30)),
@@ -278,13 +278,13 @@ async def ended_well(world: World, operation: Operation, before: dict[tuple[str,
     if operation.state is State.DONE:
         assert propose(operation.goal, placement_of(world.session.snapshot)).reached
         match operation.goal:
-            case Drain(brokers=(gone,)) | Replace(broker=gone):
+            case goals.Drain(brokers=(gone,)) | goals.Replace(broker=gone):
                 assert all(gone not in each for each in world.replicas()), "also those that are on their way out"
-            case MoveTopic() | Replicate():
+            case goals.MoveTopic() | goals.Replicate():
                 assert world.moving() == 0
-            case DrainDir(broker=broker, path=path):
+            case goals.DrainDir(broker=broker, path=path):
                 assert path not in world.dirs(broker)
-            case MoveIntoDir(broker=broker, path=path, partition=None):
+            case goals.MoveIntoDir(broker=broker, path=path, partition=None):
                 assert set(world.dirs(broker)) <= {path}
         assert not elections_left(world, operation)
 
@@ -300,14 +300,14 @@ def elections_left(world: World, operation: Operation) -> list[int]:
     ]
 
 
-FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, Balance(), None, False, (Down(2), Die(2)))
+FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, goals.Balance(), None, False, (Down(2), Die(2)))
 """A broker that was down while the others were balanced comes back with too few replicas: what is reached is judged by
 the brokers that were there."""
 
 
-LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, Drain((3,)), 10**7, False, (Down(1), Up(1)))
+LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
 """Broker 1 does not lead what it should: of what was moved it is elected at the end."""
-WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
+WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
 """What another tool copies into the directory that is drained is waited for."""
 
 

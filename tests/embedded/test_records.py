@@ -13,8 +13,8 @@ from console.embedded.partitions import partition_size
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
+from tests.embedded import record_batches
 from tests.embedded.raw_client import RawClient, framed
-from tests.embedded.record_batches import batch, fetch, fetch_request, produce, produce_request, values
 from tests.support.manual_clock import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -52,30 +52,36 @@ def config(cluster: EmbeddedCluster, **keys: str) -> None:
 @pytest.mark.parametrize("version", range(3, 13))
 async def test_what_is_produced_is_fetched_with_its_offset(client: RawClient, version: int, clock: ManualClock) -> None:
     times = [now(clock)] * 2
-    assert (await produce(client, batch(b"a", b"b", times=times), version=version)).base_offset == 0
-    assert (await produce(client, batch(b"c", times=times), version=version)).base_offset == 2
-    got = await fetch(client, 0)
-    assert (values(got.records), got.high_watermark, got.last_stable_offset, got.log_start_offset) == (
+    assert (
+        await record_batches.produce(client, record_batches.batch(b"a", b"b", times=times), version=version)
+    ).base_offset == 0
+    assert (
+        await record_batches.produce(client, record_batches.batch(b"c", times=times), version=version)
+    ).base_offset == 2
+    got = await record_batches.fetch(client, 0)
+    assert (record_batches.values(got.records), got.high_watermark, got.last_stable_offset, got.log_start_offset) == (
         [b"a", b"b", b"c"], 3, 3, 0,
     )  # fmt: skip
-    assert values((await fetch(client, 2)).records) == [b"c"]
-    assert values((await fetch(client, 3)).records) == []
+    assert record_batches.values((await record_batches.fetch(client, 2)).records) == [b"c"]
+    assert record_batches.values((await record_batches.fetch(client, 3)).records) == []
 
 
 async def test_topics_by_id(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
     topic_id = cluster.state.topics["orders"].id
 
     def build(m: Any) -> Any:
-        part = m.PartitionProduceData(index=0, records=batch(b"a", times=[now(clock)]))
-        request = produce_request(_named(m), b"", "orders", 0, -1)
+        part = m.PartitionProduceData(index=0, records=record_batches.batch(b"a", times=[now(clock)]))
+        request = record_batches.produce_request(_named(m), b"", "orders", 0, -1)
         topic = m.TopicProduceData(topic_id=topic_id, partition_data=(part,))
         return m.ProduceRequest(acks=-1, timeout=request.timeout, topic_data=(topic,))
 
     answer = await client.ask("produce", 13, build)
     assert (answer.responses[0].topic_id, answer.responses[0].partition_responses[0].error_code) == (topic_id, 0)
     for version in range(TOPIC_ID_FROM, 19):
-        assert values((await fetch(client, 0, version=version, topic=topic_id)).records) == [b"a"]
-    unknown = await fetch(client, 0, version=18, topic=type(topic_id)(int=5))
+        assert record_batches.values(
+            (await record_batches.fetch(client, 0, version=version, topic=topic_id)).records
+        ) == [b"a"]
+    unknown = await record_batches.fetch(client, 0, version=18, topic=type(topic_id)(int=5))
     assert unknown.error_code == 100
 
 
@@ -86,49 +92,51 @@ def _named(_m: Any) -> Any:
 
 
 async def test_a_batch_that_changed_on_its_way_is_refused(client: RawClient) -> None:
-    data = bytearray(batch(b"value"))
+    data = bytearray(record_batches.batch(b"value"))
     data[-3] ^= 1
-    assert (await produce(client, bytes(data))).error_code == 2
-    assert (await produce(client, b"")).error_code == 87
-    assert (await fetch(client, 0)).high_watermark == 0
+    assert (await record_batches.produce(client, bytes(data))).error_code == 2
+    assert (await record_batches.produce(client, b"")).error_code == 87
+    assert (await record_batches.fetch(client, 0)).high_watermark == 0
 
 
 async def test_two_batches_for_one_partition_are_one_too_many(client: RawClient) -> None:
-    answer = await produce(client, batch(b"a") + batch(b"b"))
+    answer = await record_batches.produce(client, record_batches.batch(b"a") + record_batches.batch(b"b"))
     assert (answer.error_code, answer.error_message) == (87, None)
 
 
 async def test_limits_of_a_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     config(cluster, max_message_bytes="100")
-    assert (await produce(client, batch(b"x" * 100))).error_code == 10
+    assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 10
     config(cluster, max_message_bytes="200", min_insync_replicas="3")  # more than there are replicas: all of them
-    assert (await produce(client, batch(b"x" * 100))).error_code == 0
+    assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 0
     await cluster.broker_down(2)
-    assert (await produce(client, batch(b"x" * 100))).error_code == 19
-    assert (await produce(client, batch(b"x" * 100), acks=1)).error_code == 0
-    assert (await produce(client, batch(b"x" * 100), acks=2)).error_code == 21
+    assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 19
+    assert (await record_batches.produce(client, record_batches.batch(b"x" * 100), acks=1)).error_code == 0
+    assert (await record_batches.produce(client, record_batches.batch(b"x" * 100), acks=2)).error_code == 21
 
 
 async def test_a_compacted_topic_takes_no_records_without_a_key(cluster: EmbeddedCluster, client: RawClient) -> None:
     config(cluster, cleanup_policy="compact")
-    refused = await produce(client, batch(b"a", b"b", key=None))
+    refused = await record_batches.produce(client, record_batches.batch(b"a", b"b", key=None))
     assert (refused.error_code, [each.batch_index for each in refused.record_errors]) == (87, [0, 1])
     assert "Compacted topic cannot accept message without key in topic partition orders-0" in refused.error_message
-    assert (await produce(client, batch(b"a"))).error_code == 0
+    assert (await record_batches.produce(client, record_batches.batch(b"a"))).error_code == 0
 
 
 async def test_who_does_not_lead_says_who_does(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster, broker=2) as other:
-        answer = await other.ask("produce", 12, lambda m: produce_request(m, batch(b"a"), "orders", 0, -1))
+        answer = await other.ask(
+            "produce", 12, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "orders", 0, -1)
+        )
         (part,) = answer.responses[0].partition_responses
         assert (part.error_code, part.current_leader.leader_id) == (6, 1)
         assert [(node.node_id, node.port) for node in answer.node_endpoints] == [(1, cluster.addresses[1][1])]
         topic_id = cluster.state.topics["orders"].id
-        answer = await other.ask("fetch", 17, lambda m: fetch_request(m, 0, topic=topic_id))
+        answer = await other.ask("fetch", 17, lambda m: record_batches.fetch_request(m, 0, topic=topic_id))
         (part,) = answer.responses[0].partitions
         assert (part.error_code, part.current_leader.leader_id, len(answer.node_endpoints)) == (6, 1, 1)
-        assert (await produce(other, batch(b"a"), "nothing")).error_code == 3
-        assert (await produce(other, batch(b"a"), partition=7)).error_code == 3
+        assert (await record_batches.produce(other, record_batches.batch(b"a"), "nothing")).error_code == 3
+        assert (await record_batches.produce(other, record_batches.batch(b"a"), partition=7)).error_code == 3
 
 
 async def test_an_old_leader_epoch_is_fenced(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -136,39 +144,43 @@ async def test_an_old_leader_epoch_is_fenced(cluster: EmbeddedCluster, client: R
     await cluster.broker_up(1)
     async with RawClient(cluster, broker=2) as leader:
         epoch = cluster.state.topics["orders"].partitions[0].leader_epoch
-        assert (await fetch(leader, 0, epoch=epoch - 1)).error_code == 74
-        assert (await fetch(leader, 0, epoch=epoch + 1)).error_code == 75
-        assert (await fetch(leader, 0, epoch=epoch)).error_code == 0
+        assert (await record_batches.fetch(leader, 0, epoch=epoch - 1)).error_code == 74
+        assert (await record_batches.fetch(leader, 0, epoch=epoch + 1)).error_code == 75
+        assert (await record_batches.fetch(leader, 0, epoch=epoch)).error_code == 0
 
 
 async def test_nobody_waits_for_acks_of_0(cluster: EmbeddedCluster, client: RawClient) -> None:
-    client.request("produce", 9, lambda m: produce_request(m, batch(b"a"), "orders", 0, 0))
-    assert (await fetch(client, 0)).high_watermark == 1
-    client.request("produce", 9, lambda m: produce_request(m, batch(b"a"), "nothing", 0, 0))
+    client.request(
+        "produce", 9, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "orders", 0, 0)
+    )
+    assert (await record_batches.fetch(client, 0)).high_watermark == 1
+    client.request(
+        "produce", 9, lambda m: record_batches.produce_request(m, record_batches.batch(b"a"), "nothing", 0, 0)
+    )
     assert await client.rest() == b""
 
 
 async def test_a_repeated_batch_is_known_and_a_gap_is_not(client: RawClient) -> None:
-    first = batch(b"a", b"b", producer=(7, 0, 0))
-    assert (await produce(client, first)).base_offset == 0
-    again = await produce(client, first)
+    first = record_batches.batch(b"a", b"b", producer=(7, 0, 0))
+    assert (await record_batches.produce(client, first)).base_offset == 0
+    again = await record_batches.produce(client, first)
     assert (again.error_code, again.base_offset) == (0, 0)
-    assert (await produce(client, batch(b"d", producer=(7, 0, 3)))).error_code == 45
-    assert (await produce(client, batch(b"c", producer=(7, 0, 2)))).base_offset == 2
-    assert (await produce(client, batch(b"e", producer=(7, 1, 0)))).base_offset == 3
-    assert (await produce(client, batch(b"f", producer=(7, 0, 3)))).error_code == 47
+    assert (await record_batches.produce(client, record_batches.batch(b"d", producer=(7, 0, 3)))).error_code == 45
+    assert (await record_batches.produce(client, record_batches.batch(b"c", producer=(7, 0, 2)))).base_offset == 2
+    assert (await record_batches.produce(client, record_batches.batch(b"e", producer=(7, 1, 0)))).base_offset == 3
+    assert (await record_batches.produce(client, record_batches.batch(b"f", producer=(7, 0, 3)))).error_code == 47
 
 
 async def test_a_fetch_waits_for_records_and_no_longer(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
-    client.request("fetch", 12, lambda m: fetch_request(m, 0, wait=30, min_bytes=1))
+    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 0, wait=30, min_bytes=1))
     await clock.asleep()
     async with RawClient(cluster) as writer:
-        await produce(writer, batch(b"a", times=[now(clock)]))
-        assert (await fetch(writer, 0)).high_watermark == 1
+        await record_batches.produce(writer, record_batches.batch(b"a", times=[now(clock)]))
+        assert (await record_batches.fetch(writer, 0)).high_watermark == 1
     assert b"\x00\x00\x00\x01" in await client.frame()
-    client.request("fetch", 12, lambda m: fetch_request(m, 1, wait=30, min_bytes=1))
+    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 1, wait=30, min_bytes=1))
     await clock.asleep()
     clock.advance(31)
     assert await client.frame()
@@ -177,7 +189,7 @@ async def test_a_fetch_waits_for_records_and_no_longer(
 async def test_a_fetch_that_waits_hears_of_another_leader(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
-    client.request("fetch", 12, lambda m: fetch_request(m, 0, wait=30))
+    client.request("fetch", 12, lambda m: record_batches.fetch_request(m, 0, wait=30))
     await clock.asleep()
     topic = cluster.state.topics["orders"]
     moved = topic.partitions[0]._replace(leader=2, leader_epoch=5)
@@ -187,18 +199,20 @@ async def test_a_fetch_that_waits_hears_of_another_leader(
 
 async def test_a_large_batch_comes_alone_and_limits_hold_for_the_rest(client: RawClient, clock: ManualClock) -> None:
     for _ in range(3):
-        await produce(client, batch(b"x" * 1000, times=[now(clock)]))
-    assert len(values((await fetch(client, 0, most=10)).records)) == 1
-    assert len(values((await fetch(client, 0, most=2500)).records)) == 2
+        await record_batches.produce(client, record_batches.batch(b"x" * 1000, times=[now(clock)]))
+    assert len(record_batches.values((await record_batches.fetch(client, 0, most=10)).records)) == 1
+    assert len(record_batches.values((await record_batches.fetch(client, 0, most=2500)).records)) == 2
 
 
 async def test_offsets_out_of_range(client: RawClient) -> None:
-    assert (await fetch(client, 1)).error_code == 1
-    assert (await fetch(client, -5)).error_code == 1
+    assert (await record_batches.fetch(client, 1)).error_code == 1
+    assert (await record_batches.fetch(client, -5)).error_code == 1
 
 
 async def test_an_incremental_fetch_session_is_not_known(client: RawClient) -> None:
-    answer = await client.ask("fetch", 12, lambda m: replace(fetch_request(m, 0), session_id=4, session_epoch=2))
+    answer = await client.ask(
+        "fetch", 12, lambda m: replace(record_batches.fetch_request(m, 0), session_id=4, session_epoch=2)
+    )
     assert (answer.error_code, answer.session_id) == (70, 0)
 
 
@@ -224,8 +238,8 @@ async def offset_at(client: RawClient, timestamp: int, version: int = 8) -> tupl
 async def test_places_in_a_log(client: RawClient, clock: ManualClock, codec: int) -> None:
     t = now(clock)
     assert await offset_at(client, 0) == (0, -1, -1)
-    await produce(client, batch(b"a", b"b", b"c", times=[t, t + 20, t + 10], codec=codec))
-    await produce(client, batch(b"d", times=[t + 15], codec=codec))
+    await record_batches.produce(client, record_batches.batch(b"a", b"b", b"c", times=[t, t + 20, t + 10], codec=codec))
+    await record_batches.produce(client, record_batches.batch(b"d", times=[t + 15], codec=codec))
     assert await offset_at(client, -1) == (0, -1, 4)
     assert await offset_at(client, -2) == (0, -1, 0)
     assert await offset_at(client, -3) == (0, t + 20, 1)
@@ -236,10 +250,10 @@ async def test_places_in_a_log(client: RawClient, clock: ManualClock, codec: int
 
 async def test_log_append_time(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
     config(cluster, message_timestamp_type="LogAppendTime")
-    answer = await produce(client, batch(b"a", times=[5]))
+    answer = await record_batches.produce(client, record_batches.batch(b"a", times=[5]))
     assert answer.log_append_time.timestamp() == clock.time()
-    got = await fetch(client, 0)
-    assert values(got.records) == [b"a"]
+    got = await record_batches.fetch(client, 0)
+    assert record_batches.values(got.records) == [b"a"]
     assert await offset_at(client, 0) == (0, now(clock), 0)
 
 
@@ -247,24 +261,24 @@ async def test_old_records_go_and_the_log_starts_later(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
     config(cluster, retention_ms="1000")
-    await produce(client, batch(b"a", times=[now(clock)]))
+    await record_batches.produce(client, record_batches.batch(b"a", times=[now(clock)]))
     clock.advance(0.9)
-    await produce(client, batch(b"b", times=[now(clock)]))
+    await record_batches.produce(client, record_batches.batch(b"b", times=[now(clock)]))
     clock.advance(0.2)
-    got = await fetch(client, 1)
-    assert (got.log_start_offset, values(got.records)) == (1, [b"b"])
-    assert (await fetch(client, 0)).error_code == 1
+    got = await record_batches.fetch(client, 1)
+    assert (got.log_start_offset, record_batches.values(got.records)) == (1, [b"b"])
+    assert (await record_batches.fetch(client, 0)).error_code == 1
     assert await offset_at(client, -2) == (0, -1, 1)
-    assert partition_size(cluster.state, "orders", 0) == len(batch(b"b"))
+    assert partition_size(cluster.state, "orders", 0) == len(record_batches.batch(b"b"))
 
 
 async def test_too_many_records_go(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
-    size = len(batch(b"x" * 1000))
+    size = len(record_batches.batch(b"x" * 1000))
     config(cluster, retention_bytes=str(3 * size))
     for _ in range(5):
-        await produce(client, batch(b"x" * 1000, times=[now(clock)]))
+        await record_batches.produce(client, record_batches.batch(b"x" * 1000, times=[now(clock)]))
     clock.advance(1)
-    got = await fetch(client, 2)
+    got = await record_batches.fetch(client, 2)
     assert (got.log_start_offset, got.high_watermark) == (2, 5)
     assert partition_size(cluster.state, "orders", 0) == 3 * size
 
@@ -274,19 +288,19 @@ async def test_retention_is_seen_to_now_and_then(clock: ManualClock) -> None:
     running.state.put_topic(new_topic("orders", [(1,)], running.state.alive()))
     async with running, RawClient(running) as client:
         config(running, retention_ms="1000")
-        await produce(client, batch(b"a", times=[5]))
+        await record_batches.produce(client, record_batches.batch(b"a", times=[5]))
         clock.advance(299)
-        assert values((await fetch(client, 0)).records) == [b"a"]
+        assert record_batches.values((await record_batches.fetch(client, 0)).records) == [b"a"]
         clock.advance(1)
-        assert (await fetch(client, 0)).error_code == 1
+        assert (await record_batches.fetch(client, 0)).error_code == 1
 
 
 async def test_a_deleted_topic_takes_its_records_along(cluster: EmbeddedCluster, client: RawClient) -> None:
-    await produce(client, batch(b"a"), acks=1)
+    await record_batches.produce(client, record_batches.batch(b"a"), acks=1)
     cluster.state.remove_topic("orders")
-    assert (await fetch(client, 0)).error_code == 3
+    assert (await record_batches.fetch(client, 0)).error_code == 3
     cluster.state.put_topic(new_topic("orders", [(1,)], cluster.state.alive()))
-    assert (await fetch(client, 0)).high_watermark == 0
+    assert (await record_batches.fetch(client, 0)).high_watermark == 0
 
 
 async def end_of_epoch(client: RawClient, epoch: int) -> tuple[int, int]:
@@ -310,7 +324,7 @@ async def test_where_leader_epochs_ended(cluster: EmbeddedCluster, client: RawCl
         topic = cluster.state.topics["orders"]
         moved = topic.partitions[0]._replace(leader_epoch=epoch)
         cluster.state.put_topic(replace(topic, partitions=(moved,)))
-        await produce(client, batch(b"a", b"b", times=[now(clock)] * 2))
+        await record_batches.produce(client, record_batches.batch(b"a", b"b", times=[now(clock)] * 2))
     assert [await end_of_epoch(client, epoch) for epoch in range(7)] == [
         (0, 2), (0, 2), (0, 2), (3, 4), (3, 4), (5, 6), (-1, -1),
     ]  # fmt: skip
@@ -337,10 +351,10 @@ async def test_producer_ids(cluster: EmbeddedCluster, client: RawClient) -> None
 async def test_internal_topics_are_for_brokers(cluster: EmbeddedCluster, client: RawClient) -> None:
     internal = new_topic("__consumer_offsets", [(1,)], cluster.state.alive(), internal=True)
     cluster.state.put_topic(internal)
-    assert (await produce(client, batch(b"a"), "__consumer_offsets")).error_code == 17
+    assert (await record_batches.produce(client, record_batches.batch(b"a"), "__consumer_offsets")).error_code == 17
 
 
 async def test_bytes_that_are_no_batch_end_nothing(client: RawClient) -> None:
-    for data in (b"\x00" * 61, b"\xff" * 100, batch(b"a")[:-1], batch(b"a") + b"\x00"):
-        assert (await produce(client, data)).error_code in (2, 87)
+    for data in (b"\x00" * 61, b"\xff" * 100, record_batches.batch(b"a")[:-1], record_batches.batch(b"a") + b"\x00"):
+        assert (await record_batches.produce(client, data)).error_code in (2, 87)
     client.send(framed(b""))

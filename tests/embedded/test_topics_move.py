@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.embedded import replicas
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.replicas import cancelled, caught_up, is_moving, new_partition, new_topic, reassigned
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import Partition
 from console.model.config import topic_resource
@@ -31,7 +31,7 @@ NOT_ELIGIBLE = "Eligible topic partition leaders are not available."
 @pytest.fixture
 async def any_release(any_release: EmbeddedCluster) -> EmbeddedCluster:
     """Each release, with a topic of two partitions."""
-    any_release.state.put_topic(new_topic("t", [(1, 2), (2, 3)], ALIVE))
+    any_release.state.put_topic(replicas.new_topic("t", [(1, 2), (2, 3)], ALIVE))
     return any_release
 
 
@@ -78,7 +78,7 @@ async def test_moves_that_can_not_be(any_release: EmbeddedCluster, asked: Any, e
 async def test_a_move_is_seen_and_comes_to_its_end() -> None:
     clock = ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster) as client:
-        cluster.state.put_topic(new_topic("t", [(1, 2), (2, 3)], ALIVE))
+        cluster.state.put_topic(replicas.new_topic("t", [(1, 2), (2, 3)], ALIVE))
         assert await move(client, ("t", 0, [2, 3])) == [DONE]
         expected = {("t", 0): ((2, 3, 1), (3,), (1,))}
         assert await moving(client) == expected
@@ -127,7 +127,7 @@ async def test_what_only_goes_or_changes_places_is_done_at_once(any_release: Emb
 
 async def test_a_move_waits_for_a_broker_that_is_down_and_can_be_changed_and_cancelled() -> None:
     async with EmbeddedCluster() as cluster, RawClient(cluster) as client:
-        cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
+        cluster.state.put_topic(replicas.new_topic("t", [(1, 2)], ALIVE))
         await cluster.broker_down(3)
         place = ("t", 0)
         # Each as a cluster of 4.3.0 listed it.
@@ -153,10 +153,10 @@ async def test_a_move_waits_for_a_broker_that_is_down_and_can_be_changed_and_can
 async def test_a_move_goes_on_after_a_restart(tmp_path: Any) -> None:
     spec = ClusterSpec(state_file=tmp_path / "state")
     async with EmbeddedCluster(spec, ManualClock()) as cluster, RawClient(cluster) as client:
-        cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
+        cluster.state.put_topic(replicas.new_topic("t", [(1, 2)], ALIVE))
         assert await move(client, ("t", 0, [1, 3])) == [DONE]
     async with EmbeddedCluster(spec) as cluster:
-        assert is_moving(partition(cluster))
+        assert replicas.is_moving(partition(cluster))
         await until(cluster, lambda: partition(cluster).replicas == (1, 3))
 
 
@@ -188,8 +188,8 @@ async def test_the_preferred_leader_is_elected(any_release: EmbeddedCluster) -> 
 
 
 async def test_elections_where_the_leader_is_down(any_release: EmbeddedCluster) -> None:
-    any_release.state.put_topic(new_topic("alone", [(3,)], ALIVE))
-    any_release.state.put_topic(new_topic("led", [(3, 1)], ALIVE))
+    any_release.state.put_topic(replicas.new_topic("alone", [(3,)], ALIVE))
+    any_release.state.put_topic(replicas.new_topic("led", [(3, 1)], ALIVE))
     await any_release.broker_down(3)
     preferred = "The preferred leader was not available."
     async with RawClient(any_release) as client:
@@ -200,7 +200,7 @@ async def test_elections_where_the_leader_is_down(any_release: EmbeddedCluster) 
 
 
 async def test_an_unclean_election_takes_who_is_there(cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic("t", [(3, 1)], ALIVE))
+    cluster.state.put_topic(replicas.new_topic("t", [(3, 1)], ALIVE))
     await cluster.broker_down(1)
     await cluster.broker_down(3)
     await cluster.broker_up(1)
@@ -212,7 +212,7 @@ async def test_an_unclean_election_takes_who_is_there(cluster: EmbeddedCluster) 
 
 
 async def test_all_of_it_needs_rights_on_the_cluster(cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
+    cluster.state.put_topic(replicas.new_topic("t", [(1, 2)], ALIVE))
     cluster.authorizer = Rights(("ALTER", "TOPIC", "t"), ("DESCRIBE", "TOPIC", "t"))
     async with RawClient(cluster) as client:
         ((code, message),) = await move(client, ("t", 0, [2, 1]))
@@ -236,14 +236,14 @@ def test_what_has_caught_up_is_on_the_last_target(
     first: tuple[int, ...], targets: Sequence[tuple[int, ...]], down: set[int]
 ) -> None:
     alive = set(range(1, 7)) - down
-    now = new_partition(first, sorted(alive))
+    now = replicas.new_partition(first, sorted(alive))
     for target in targets:
-        now = cancelled(now, alive) if is_moving(now) else now
-        now = reassigned(now, target, alive)
+        now = replicas.cancelled(now, alive) if replicas.is_moving(now) else now
+        now = replicas.reassigned(now, target, alive)
         assert set(target) <= set(now.replicas)
     for replica in targets[-1]:
-        now = caught_up(now, replica, alive)
-    assert not is_moving(now)
+        now = replicas.caught_up(now, replica, alive)
+    assert not replicas.is_moving(now)
     assert now.replicas == targets[-1]
     assert now.leader in (*now.isr, -1)
     assert set(now.isr) <= set(now.replicas)
@@ -251,10 +251,10 @@ def test_what_has_caught_up_is_on_the_last_target(
 
 @given(REPLICAS, REPLICAS)
 def test_what_is_cancelled_is_back_on_what_it_was_on(first: tuple[int, ...], target: tuple[int, ...]) -> None:
-    before = new_partition(first, range(1, 7))
-    moved = reassigned(before, target, range(1, 7))
-    if is_moving(moved):
-        back = cancelled(moved, range(1, 7))
+    before = replicas.new_partition(first, range(1, 7))
+    moved = replicas.reassigned(before, target, range(1, 7))
+    if replicas.is_moving(moved):
+        back = replicas.cancelled(moved, range(1, 7))
         assert set(back.replicas) == set(first)
         assert set(back.isr) == set(first)
         assert back.leader in first
@@ -274,5 +274,5 @@ async def test_a_throttle_of_replication_is_kept_to() -> None:
         async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         clock.advance(30.0)
-        await until(cluster, lambda: not any(map(is_moving, state.topics[free].partitions)))
+        await until(cluster, lambda: not any(map(replicas.is_moving, state.topics[free].partitions)))
         assert {name for name, _ in await moving(client)} == {throttled}

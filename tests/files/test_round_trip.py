@@ -10,16 +10,8 @@ from console.files.read import Read
 from console.files.reading import take
 from console.files.wanted import HIDDEN, Wanted, WantedTopic
 from console.files.writing import yaml_text
+from console.model import codes
 from console.model.acl import CLUSTER_NAME, Acl
-from console.model.codes import (
-    BROKER,
-    CLIENT_METRICS,
-    GROUP,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-)
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.yaml_places import read_yaml
@@ -29,10 +21,10 @@ NAME = TEXT.filter(bool) | st.sampled_from(["<default>", "null", "~", "no", "1",
 VALUES = st.dictionaries(NAME, TEXT | st.just(HIDDEN), max_size=3)
 COUNT = st.integers(1, 10_000) | st.none()
 TOPIC = st.builds(WantedTopic, COUNT, COUNT, st.none() | VALUES)
-BROKERS = st.integers(0, 9).map(lambda number: ConfigResource(BROKER, str(number))) | st.just(
-    ConfigResource(BROKER, "")
+BROKERS = st.integers(0, 9).map(lambda number: ConfigResource(codes.BROKER, str(number))) | st.just(
+    ConfigResource(codes.BROKER, "")
 )
-OTHERS = st.builds(ConfigResource, st.sampled_from([GROUP, CLIENT_METRICS]), NAME)
+OTHERS = st.builds(ConfigResource, st.sampled_from([codes.GROUP, codes.CLIENT_METRICS]), NAME)
 PART = st.none() | NAME
 ENTITY = st.one_of(
     st.fixed_dictionaries({"user": PART}),
@@ -44,17 +36,17 @@ LIMITS = st.dictionaries(
     st.integers(1, 10**14).map(float) | st.floats(allow_nan=False),
     min_size=1,
 )
-TYPE = st.sampled_from([*sorted(set(AclResourceType.NAMES.values()) - {"ANY", "CLUSTER"}), "UNKNOWN(9)"]).map(
-    AclResourceType.parse
+TYPE = st.sampled_from([*sorted(set(codes.AclResourceType.NAMES.values()) - {"ANY", "CLUSTER"}), "UNKNOWN(9)"]).map(
+    codes.AclResourceType.parse
 )
-OPERATION = st.sampled_from([*sorted(set(AclOperation.NAMES.values()) - {"ANY"}), "UNKNOWN(99)"]).map(
-    AclOperation.parse
+OPERATION = st.sampled_from([*sorted(set(codes.AclOperation.NAMES.values()) - {"ANY"}), "UNKNOWN(99)"]).map(
+    codes.AclOperation.parse
 )
-PERMISSION = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(Permission.parse)
-PATTERN = st.sampled_from(["LITERAL", "PREFIXED", "UNKNOWN(5)"]).map(PatternType.parse)
+PERMISSION = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(codes.Permission.parse)
+PATTERN = st.sampled_from(["LITERAL", "PREFIXED", "UNKNOWN(5)"]).map(codes.PatternType.parse)
 ACL = st.builds(Acl, TYPE, TEXT, PATTERN, TEXT, TEXT, OPERATION, PERMISSION) | st.builds(
     Acl,
-    st.just(AclResourceType.parse("CLUSTER")),
+    st.just(codes.AclResourceType.parse("CLUSTER")),
     st.just(CLUSTER_NAME),
     PATTERN,
     TEXT,

@@ -18,7 +18,7 @@ from console.model.secret import Secret
 from console.wire.frames import encode_body, response_frame
 from console.wire.schemas import api_key, messages
 from tests.support.patience import PATIENCE
-from tests.wire.fake_broker import KRAFT, LOOPBACK, Conversation, FakeBroker, Received, metadata_body
+from tests.wire import fake_broker
 
 HANDSHAKE, AUTHENTICATE, METADATA = map(api_key, ("sasl_handshake", "sasl_authenticate", "metadata"))
 SESSION = timedelta(seconds=3)
@@ -36,12 +36,12 @@ class Listener:
         self.code, self.said, self.refuses_all = code, said, refuses_all
         self.logins: Counter[int] = Counter()
 
-    async def __call__(self, conversation: Conversation, request: Received) -> None:
+    async def __call__(self, conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
         found = messages(request.key, request.version)
         assert found is not None
         kio = found.schema
         if request.key == METADATA:
-            await conversation.answer(request, metadata_body({1: (LOOPBACK, 9)}, 1))
+            await conversation.answer(request, fake_broker.metadata_body({1: (fake_broker.LOOPBACK, 9)}, 1))
             return
         if request.key == HANDSHAKE:
             answer = kio.SaslHandshakeResponse(error_code=ErrorCode.none, mechanisms=("PLAIN",))
@@ -64,9 +64,9 @@ class Listener:
 
 @asynccontextmanager
 async def logged_in(listener: Listener) -> AsyncIterator[Link]:
-    versions = {**KRAFT, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
+    versions = {**fake_broker.KRAFT, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
     sasl = SaslSettings("PLAIN", "alice", Secret("open sesame"))
-    async with FakeBroker(listener, versions=versions) as alive, asyncio.timeout(PATIENCE):
+    async with fake_broker.FakeBroker(listener, versions=versions) as alive, asyncio.timeout(PATIENCE):
         link = Link(ConnectionSettings((alive.address,), "SASL_PLAINTEXT", sasl))
         try:
             await link.refresh()

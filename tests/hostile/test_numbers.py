@@ -21,8 +21,8 @@ from console.cli.main import run
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
+from console.model import config
 from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.inheritance import in_terms_of
 from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
@@ -86,21 +86,21 @@ def test_any_text_has_a_human_form_or_none(key: str, text: str) -> None:
 
 @given(texts)
 def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
-    def entries(source: Any, *names: str) -> ConfigSet:
-        return ConfigSet(
-            tuple(ConfigEntry(name, text, source, False, False, ConfigType(3), (), None) for name in names)
+    def entries(source: Any, *names: str) -> config.ConfigSet:
+        return config.ConfigSet(
+            tuple(config.ConfigEntry(name, text, source, False, False, ConfigType(3), (), None) for name in names)
         )
 
     snapshot = structs.replace(
         Snapshot(),
         configs={
-            broker_resource(1): entries(DYNAMIC_BROKER_CONFIG, "num.partitions"),
-            topic_resource("orders"): entries(DYNAMIC_TOPIC_CONFIG, "min.insync.replicas", "retention.ms"),
+            config.broker_resource(1): entries(DYNAMIC_BROKER_CONFIG, "num.partitions"),
+            config.topic_resource("orders"): entries(DYNAMIC_TOPIC_CONFIG, "min.insync.replicas", "retention.ms"),
         },
     )
     assert 1 <= default_partitions(snapshot) <= 10_000
-    min_isr(snapshot.configs, "orders")
-    assert isinstance(config_number(snapshot.configs[topic_resource("orders")], "retention.ms", -1), int)
+    config.min_isr(snapshot.configs, "orders")
+    assert isinstance(config_number(snapshot.configs[config.topic_resource("orders")], "retention.ms", -1), int)
     assert isinstance(_release_order(f"4.{text}"), tuple)
 
 
@@ -205,7 +205,7 @@ async def test_the_screen_shows_such_a_value_as_it_is(hostile: HostileCluster, v
 
 
 async def test_a_broker_describes_nothing_for_which_it_was_not_asked(hostile: HostileCluster) -> None:
-    asked = broker_resource(1)
+    asked = config.broker_resource(1)
 
     def others(_kio: Any, answer: Any) -> Any:
         more = tuple(replace(answer.results[0], resource_name=name) for name in (LONG, "x", "2"))
@@ -216,7 +216,7 @@ async def test_a_broker_describes_nothing_for_which_it_was_not_asked(hostile: Ho
     try:
         listing = await describe_configs(link, [asked])
         assert set(listing.sets) == {asked}
-        odd = ConfigResource(ResourceType(BROKER), LONGER)
+        odd = config.ConfigResource(ResourceType(BROKER), LONGER)
         assert odd not in (await describe_configs(link, [odd, asked])).sets
     finally:
         await link.close()

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from console import programs
 from console.admin.aws_keys import AwsSource
 from console.admin.errors import AdminError
 from console.admin.oauth import token_provider
 from console.collecting.java import candidates
 from console.contexts import ContextError, load, resolve
 from console.contexts.secret_sources import unlocked
-from console.programs import ProgramFailed, along_path, of_user, output_of, python, safe_path
 from console.safe_files import UntrustedPath, require_own
 
 ROOT = Path(__file__).parents[2]
@@ -338,11 +338,11 @@ def test_a_script_of_an_interpreter_is_looked_at_as_a_program_is(
 ) -> None:
     script = made(tmp_path / "above" / "folder" / "token", "print\n", mode=0o644)
     asked = [each.format("above/folder/token") for each in words]
-    assert of_user(asked, folder=tmp_path).words[1:] == tuple(asked[1:])
+    assert programs.of_user(asked, folder=tmp_path).words[1:] == tuple(asked[1:])
     way(script)
     with pytest.raises(UntrustedPath):
-        of_user(asked, folder=tmp_path)
-    assert of_user([words[0], "-c", "cat /dev/null"], folder=tmp_path)
+        programs.of_user(asked, folder=tmp_path)
+    assert programs.of_user([words[0], "-c", "cat /dev/null"], folder=tmp_path)
 
 
 def test_of_path_folders_count_that_nobody_else_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,15 +350,15 @@ def test_of_path_folders_count_that_nobody_else_writes(tmp_path: Path, monkeypat
     evil.parent.chmod(0o777)
     environ = {"PATH": f"{evil.parent}::.:{good.parent}", "HOME": "/"}
     monkeypatch.chdir(evil.parent)
-    assert along_path("token", environ) == good
-    program = of_user(["token", "a"], environ)
+    assert programs.along_path("token", environ) == good
+    program = programs.of_user(["token", "a"], environ)
     assert (program.words, program.environ["PATH"]) == ((str(good), "a"), str(good.parent))
     good.unlink()
     with pytest.raises(UntrustedPath, match="others may write") as caught:
-        of_user(["token"], environ)
+        programs.of_user(["token"], environ)
     assert caught.value.filename == str(evil.parent)
     with pytest.raises(FileNotFoundError):
-        of_user(["no-such-program"], environ)
+        programs.of_user(["no-such-program"], environ)
 
 
 @pytest.mark.parametrize("given", ["{}", "."])
@@ -450,9 +450,9 @@ def test_a_command_works_in_the_folder_of_the_file_that_names_it(
     monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", "of kac")
     own = tmp_path / "own"
     made(own / "token", '#!/bin/sh\necho "$PWD $HOME $PYSPARK_GATEWAY_SECRET."\n')
-    assert output_of("./token", 5, own).decode() == f"{own} {os.environ['HOME']} .\n"
-    with pytest.raises(ProgramFailed, match="no-such can't be run: No such file or directory"):
-        output_of("./no-such", 5, own)
+    assert programs.output_of("./token", 5, own).decode() == f"{own} {os.environ['HOME']} .\n"
+    with pytest.raises(programs.ProgramFailed, match="no-such can't be run: No such file or directory"):
+        programs.output_of("./no-such", 5, own)
 
 
 def test_an_interpreter_gets_the_variables_that_it_needs_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,7 +460,7 @@ def test_an_interpreter_gets_the_variables_that_it_needs_and_no_others(monkeypat
     for name in (*unwanted, "PYSPARK_GATEWAY_SECRET", "AWS_PROFILE", "LC_ALL", "JAVA_TOOL_OPTIONS"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setattr(sys, "path", ["", "relative", *sys.path])
-    program = python("-c", "pass", folder=Path("/"))
+    program = programs.python("-c", "pass", folder=Path("/"))
     assert not {*unwanted, "PYSPARK_GATEWAY_SECRET"} & program.environ.keys()
     assert {"AWS_PROFILE", "LC_ALL", "JAVA_TOOL_OPTIONS", "HOME", "PATH"} <= program.environ.keys()
     assert program.environ["PYTHONSAFEPATH"] == "1"
@@ -472,4 +472,4 @@ def test_a_path_without_a_safe_folder_is_the_systems(tmp_path: Path) -> None:
     open_one = tmp_path / "open"
     open_one.mkdir()
     open_one.chmod(0o777)
-    assert safe_path({"PATH": f".:{open_one}:"}) == os.defpath
+    assert programs.safe_path({"PATH": f".:{open_one}:"}) == os.defpath

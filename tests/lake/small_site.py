@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
+from console.journal import entries
 from console.lake.inputs import Inputs, Journals, MetadataLog, RequestLog
 from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
@@ -106,13 +106,19 @@ class Site:
         yield value("ClientQuotaRecord", entity=[alice], key="producer_byte_rate", value=limit, remove=False)
 
     def _note(self, text: str) -> None:
-        entry = Entry(Staged(SetConfig(topic_resource("orders"), "retention.ms", text), UNREAD))
+        entry = entries.Entry(Staged(SetConfig(topic_resource("orders"), "retention.ms", text), UNREAD))
         request = Request("INCREMENTAL_ALTER_CONFIGS", None, (0,))
-        change = Intent(self.now, "prod", Who("alice", "bob"), Origin("host-1", "run", 17), (entry,), (request,))
-        ended = Answered(self.rounds, 0, self.now + timedelta(milliseconds=4), {0: Ended(Status.APPLIED)})
+        change = entries.Intent(
+            self.now, "prod", Who("alice", "bob"), Origin("host-1", "run", 17), (entry,), (request,)
+        )
+        ended = entries.Answered(
+            self.rounds, 0, self.now + timedelta(milliseconds=4), {0: entries.Ended(Status.APPLIED)}
+        )
         with self.journal.open("ab") as file:
             sending = Sending(self.rounds, 0, self.now)
-            file.writelines((intent_line(self.rounds, change), note_line(sending), note_line(ended)))
+            file.writelines(
+                (entries.intent_line(self.rounds, change), entries.note_line(sending), entries.note_line(ended))
+            )
 
     def problems(self, lake: Lake) -> list[str]:
         """What of bronze is not there once; nothing: each line, record, poll and change is."""

@@ -10,20 +10,7 @@ from typing import Any
 import pytest
 
 from console.lake.schema import PARTS, TABLES
-from tests.lake.golden import (
-    GOLD,
-    KNOWN,
-    canonical,
-    demo_gold,
-    differences,
-    digest,
-    known_changes,
-    metadata_log_gold,
-    summary,
-    summary_differences,
-    without_chance,
-    worlds,
-)
+from tests.lake import golden
 from tests.lake.known_changes import known
 
 USAGE: dict[str, Any] = {
@@ -50,15 +37,17 @@ USAGE: dict[str, Any] = {
 
 def told(*rows: dict[str, Any]) -> str:
     """What differs from `USAGE`, alone or beside a second row."""
-    return differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
+    return golden.differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
 
 
 def test_equal_rows_are_equal_in_any_order_and_zone() -> None:
     elsewhere = USAGE["minute"].astimezone(timezone(timedelta(hours=5)))
     same = {**USAGE, "run_id": "r2", "minute": elsewhere, "rate_avg": 12.3456789 * (1 + 1e-9)}
     assert told(same) == ""
-    assert differences("quota_usage", [USAGE, same], [same, USAGE]) == ""
-    assert digest("quota_usage", [USAGE, {**USAGE, "level": 4}]) == digest("quota_usage", [{**same, "level": 4}, same])
+    assert golden.differences("quota_usage", [USAGE, same], [same, USAGE]) == ""
+    assert golden.digest("quota_usage", [USAGE, {**USAGE, "level": 4}]) == golden.digest(
+        "quota_usage", [{**same, "level": 4}, same]
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,8 +65,8 @@ def test_equal_rows_are_equal_in_any_order_and_zone() -> None:
 def test_each_difference_is_found(other: dict[str, Any], said: str) -> None:
     assert f"quota_usage: {said}" in told({**USAGE, **other})
     if other != {"rate_avg": 12.3457}:  # six digits are those of the figure itself
-        assert digest("quota_usage", [USAGE]) != digest("quota_usage", [{**USAGE, **other}])
-    assert digest("quota_usage", [USAGE]) != digest("quota_usage", [USAGE, USAGE])
+        assert golden.digest("quota_usage", [USAGE]) != golden.digest("quota_usage", [{**USAGE, **other}])
+    assert golden.digest("quota_usage", [USAGE]) != golden.digest("quota_usage", [USAGE, USAGE])
 
 
 def test_rows_more_and_less_are_found() -> None:
@@ -89,21 +78,21 @@ def test_rows_more_and_less_are_found() -> None:
 
 def test_a_column_that_is_missing_is_an_error() -> None:
     with pytest.raises(KeyError, match="reason"):
-        canonical("quota_usage", {name: value for name, value in USAGE.items() if name != "reason"})
+        golden.canonical("quota_usage", {name: value for name, value in USAGE.items() if name != "reason"})
 
 
 def test_a_summary_says_where_a_table_differs() -> None:
     rows = [{**USAGE, "broker_id": number, "quota_key": ("a", "b")[number % 2]} for number in range(10)]
-    kept = summary("quota_usage", rows)
+    kept = golden.summary("quota_usage", rows)
     assert kept["count"] == 10
-    assert summary_differences("quota_usage", kept, reversed(rows)) == ""
+    assert golden.summary_differences("quota_usage", kept, reversed(rows)) == ""
     for other in ({"reason": "raise it"}, {"quota_value": 1001.0}):
-        said = summary_differences("quota_usage", kept, [{**rows[0], **other}, *rows[1:]])
+        said = golden.summary_differences("quota_usage", kept, [{**rows[0], **other}, *rows[1:]])
         assert "a: [5" in said
         assert "b: [5" not in said
         assert "1 of the sampled rows missing" in said
-    assert "now 9" in summary_differences("quota_usage", kept, rows[1:])
-    assert "c: None is now [1" in summary_differences("quota_usage", kept, [*rows, {**USAGE, "quota_key": "c"}])
+    assert "now 9" in golden.summary_differences("quota_usage", kept, rows[1:])
+    assert "c: None is now [1" in golden.summary_differences("quota_usage", kept, [*rows, {**USAGE, "quota_key": "c"}])
 
 
 def event(attr: str, value: str | None, digest_of: str | None = None) -> dict[str, Any]:
@@ -116,7 +105,7 @@ def event(attr: str, value: str | None, digest_of: str | None = None) -> dict[st
 
 def test_only_what_is_of_chance_is_left_out() -> None:
     def two(one: dict[str, Any], other: dict[str, Any]) -> bool:
-        return without_chance("change_event", [one]) == without_chance("change_event", [other])
+        return golden.without_chance("change_event", [one]) == golden.without_chance("change_event", [other])
 
     assert two(event(":topic_id", "x"), event(":topic_id", "y"))
     assert two(event("listeners", "SSL://127.0.0.1:1"), event("listeners", "SSL://127.0.0.1:2"))
@@ -128,14 +117,14 @@ def test_only_what_is_of_chance_is_left_out() -> None:
 
 
 def test_the_known_changes_are_in_their_gold() -> None:
-    world = known_changes()
+    world = golden.known_changes()
     assert len(world.steps) == 2
     names = ("principal", "entity_type", "entity_key", "attr", "old_value", "new_value", "attribution")
     rows = [tuple(row[name] for name in names) for row in world.gold["history"]]
     for change in known():
         row = (f"User:{change.who}", change.type, change.key, change.attr, change.old, change.new, "request")
         assert rows.count(row) == 1, row
-    with zipfile.ZipFile(KNOWN) as archive:
+    with zipfile.ZipFile(golden.KNOWN) as archive:
         assert [name for name in archive.namelist() if name.endswith("request.log")] == [
             "broker-1/request.log",
             "broker-2/request.log",
@@ -143,10 +132,10 @@ def test_the_known_changes_are_in_their_gold() -> None:
 
 
 def test_the_tables_of_the_demo_and_of_the_metadata_log_are_whole() -> None:
-    demo, log = demo_gold(), metadata_log_gold()
-    assert set(demo) == set(log) == set(GOLD)
+    demo, log = golden.demo_gold(), golden.metadata_log_gold()
+    assert set(demo) == set(log) == set(golden.GOLD)
     for name, rows in demo.items():
-        assert rows == without_chance(name, rows), "chance is left out once"
+        assert rows == golden.without_chance(name, rows), "chance is left out once"
         assert {row["cluster_id"] for row in rows} <= {"demo-production", "demo-staging", "demo-old"}
     for kept in log.values():
         assert kept["count"] == sum(count for count, _ in kept["groups"].values())
@@ -154,12 +143,12 @@ def test_the_tables_of_the_demo_and_of_the_metadata_log_are_whole() -> None:
 
 
 def test_the_golden_worlds_are_whole() -> None:
-    found = worlds()
+    found = golden.worlds()
     assert len(found) == 20
     for world in found:
         assert len(world.steps) >= 3
-        assert set(world.gold) == set(GOLD)
-        assert all(canonical(name, row) == row for name, rows in world.gold.items() for row in rows)
+        assert set(world.gold) == set(golden.GOLD)
+        assert all(golden.canonical(name, row) == row for name, rows in world.gold.items() for row in rows)
         for name in {name for step in world.steps for name in step}:
             key = {**TABLES, **PARTS, "poll": TABLES["snapshot"]}[name].key
             keys = [tuple(row.get(each) for each in key) for step in world.steps for row in step.get(name, ())]

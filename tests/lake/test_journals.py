@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.journal.entries import Answered, Ended, Entry, Intent, Note, Numbered, intent_line, note_line
+from console.journal import entries as journal_entries
 from console.journal.file import JournalFile
 from console.journal.history import history
 from console.lake import plans
@@ -22,156 +22,112 @@ from console.lake.journals import read_journal
 from console.lake.lake import Lake
 from console.lake.landing import JOURNAL as LANDED
 from console.lake.schema import JOURNAL
+from console.model import codes, journal_lines
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Broker, LogRange, Partition, ScramCredential, Topic
-from console.model.codes import (
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DEFAULT_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    STATIC_BROKER_CONFIG,
-    AclOperation,
-    AclResourceType,
-    ConfigSource,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
-from console.model.journal_lines import (
-    Closed,
-    Decided,
-    Mended,
-    Origin,
-    Place,
-    Request,
-    Sending,
-    Settled,
-    Told,
-    Who,
-    segment_path,
-)
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    RemoveRegistration,
-    SetConfig,
-    SetFeature,
-    SetQuota,
-    SubtractConfig,
-    TrimLog,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan import edits as plan_edits
 from console.plan.staged import UNREAD, Staged, Was
 
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
-WHO = Who("alice", "bob", "carol", "10.1.2.3")
+WHO = journal_lines.Who("alice", "bob", "carol", "10.1.2.3")
 CLUSTER = "odd/id_1"
 PLANTED = "planted-password-8842"
 ACL = Acl(
-    AclResourceType.parse("TOPIC"),
+    codes.AclResourceType.parse("TOPIC"),
     "orders:eu",
-    PatternType.parse("LITERAL"),
+    codes.PatternType.parse("LITERAL"),
     "User:a",
     "*",
-    AclOperation.parse("READ"),
-    Permission.parse("ALLOW"),
+    codes.AclOperation.parse("READ"),
+    codes.Permission.parse("ALLOW"),
 )
 PAIR = QuotaEntity.of({"user": "a,b", "client-id": None})
-SCRAM = ScramUser("dave", ScramMechanism.parse("SCRAM-SHA-256"))
+SCRAM = ScramUser("dave", codes.ScramMechanism.parse("SCRAM-SHA-256"))
 TOPIC = Topic(
     "orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, 2, (2, 1), (2,))), topic_id="jBoaEDhbVBKNssPD7v9pjw"
 )
 
 
-def entry(name: str, value: str | None, source: ConfigSource, *, sensitive: bool = False) -> ConfigEntry:
+def entry(name: str, value: str | None, source: codes.ConfigSource, *, sensitive: bool = False) -> ConfigEntry:
     return ConfigEntry(name, value, source, sensitive=sensitive)
 
 
 # Each kind of edit upon what may stand in its place, and what the row says of it:
 # entity type and key, attribute, op, value, old value, old source, whether it is sensitive.
-EDITS: list[tuple[Edit, Was, list[tuple[Any, ...]]]] = [
+EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
     (
-        SetConfig(topic_resource("orders"), "retention.ms", "1"),
-        entry("retention.ms", "7", DYNAMIC_TOPIC_CONFIG),
+        plan_edits.SetConfig(topic_resource("orders"), "retention.ms", "1"),
+        entry("retention.ms", "7", codes.DYNAMIC_TOPIC_CONFIG),
         [("topic", "orders", "retention.ms", "set", "1", "7", "DYNAMIC_TOPIC_CONFIG", False)],
     ),
     (
-        UnsetConfig(topic_resource("orders"), "segment.ms"),
-        entry("segment.ms", "9", DEFAULT_CONFIG),
+        plan_edits.UnsetConfig(topic_resource("orders"), "segment.ms"),
+        entry("segment.ms", "9", codes.DEFAULT_CONFIG),
         [("topic", "orders", "segment.ms", "delete", None, None, "DEFAULT_CONFIG", False)],
     ),
     (
-        SetConfig(broker_resource(2), "ssl.keystore.password", Secret(PLANTED)),
-        entry("ssl.keystore.password", None, STATIC_BROKER_CONFIG, sensitive=True),
+        plan_edits.SetConfig(broker_resource(2), "ssl.keystore.password", Secret(PLANTED)),
+        entry("ssl.keystore.password", None, codes.STATIC_BROKER_CONFIG, sensitive=True),
         [("broker", "2", "ssl.keystore.password", "set", None, None, "STATIC_BROKER_CONFIG", True)],
     ),
     (
         # Kafka knows no such key, and hides what is set under it; the journal does not know that.
-        SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED),
+        plan_edits.SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED),
         UNREAD,
         [("broker", "<default>", "a.plugin.of.ours", "set", None, None, None, True)],
     ),
     (
-        AppendConfig(topic_resource("orders"), "cleanup.policy", "compact"),
+        plan_edits.AppendConfig(topic_resource("orders"), "cleanup.policy", "compact"),
         None,
         [("topic", "orders", "cleanup.policy", "append", "compact", None, None, False)],
     ),
     (
-        SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
+        plan_edits.SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
         None,
         [("topic", "orders", "cleanup.policy", "subtract", "delete", None, None, False)],
     ),
     (
-        SetConfig(ConfigResource(GROUP, "billing"), "consumer.session.timeout.ms", "50000"),
+        plan_edits.SetConfig(ConfigResource(codes.GROUP, "billing"), "consumer.session.timeout.ms", "50000"),
         None,
         [("group", "billing", "consumer.session.timeout.ms", "set", "50000", None, None, False)],
     ),
     (
-        SetConfig(ConfigResource(CLIENT_METRICS, "all"), "interval.ms", "100"),
+        plan_edits.SetConfig(ConfigResource(codes.CLIENT_METRICS, "all"), "interval.ms", "100"),
         None,
         [("client-metrics", "all", "interval.ms", "set", "100", None, None, False)],
     ),
     (
-        SetConfig(ConfigResource(BROKER_LOGGER, "1"), "kafka", "DEBUG"),
+        plan_edits.SetConfig(ConfigResource(codes.BROKER_LOGGER, "1"), "kafka", "DEBUG"),
         None,
         [("broker-logger", "1", "kafka", "set", "DEBUG", None, None, False)],
     ),
     (
-        SetQuota(PAIR, "producer_byte_rate", 1048576.0),
+        plan_edits.SetQuota(PAIR, "producer_byte_rate", 1048576.0),
         12.5,
         [("quota", "user=a%2Cb,client-id=<default>", "producer_byte_rate", "set", "1048576", "12.5", None, False)],
     ),
     (
-        UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
+        plan_edits.UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
         UNREAD,
         [("quota", "ip=10.0.0.1", "connection_creation_rate", "delete", None, None, None, False)],
     ),
     (
-        AddAcl(ACL),
+        plan_edits.AddAcl(ACL),
         None,
         [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:a from *", "set", "set", None, None, False)],
     ),
     (
-        RemoveAcl(ACL._replace(principal="User:b")),
+        plan_edits.RemoveAcl(ACL._replace(principal="User:b")),
         ACL._replace(principal="User:b"),
         [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:b from *", "delete", None, "set", None, False)],
     ),
     (
-        CreateTopic(NewTopic("new", 3, -1, (), {"retention.ms": "5", "a.secret": Secret(PLANTED)})),
+        plan_edits.CreateTopic(NewTopic("new", 3, -1, (), {"retention.ms": "5", "a.secret": Secret(PLANTED)})),
         None,
         [
             ("topic", "new", ":partitions", "set", "3", None, None, False),
@@ -181,7 +137,7 @@ EDITS: list[tuple[Edit, Was, list[tuple[Any, ...]]]] = [
         ],
     ),
     (
-        CreateTopic(NewTopic("placed", assignments=((1, 2), (2, 3)))),
+        plan_edits.CreateTopic(NewTopic("placed", assignments=((1, 2), (2, 3)))),
         None,
         [
             ("topic", "placed", ":partitions", "set", "2", None, None, False),
@@ -189,37 +145,47 @@ EDITS: list[tuple[Edit, Was, list[tuple[Any, ...]]]] = [
         ],
     ),
     (
-        DeleteTopic("orders"),
+        plan_edits.DeleteTopic("orders"),
         TOPIC,
         [("topic", "orders", ":topic_id", "delete", None, "jBoaEDhbVBKNssPD7v9pjw", None, False)],
     ),
-    (GrowTopic("orders", 12), TOPIC, [("topic", "orders", ":partitions", "set", "12", "2", None, False)]),
+    (plan_edits.GrowTopic("orders", 12), TOPIC, [("topic", "orders", ":partitions", "set", "12", "2", None, False)]),
     (
-        UpsertScram(SCRAM, 8192, Secret(PLANTED)),
+        plan_edits.UpsertScram(SCRAM, 8192, Secret(PLANTED)),
         ScramCredential(SCRAM.mechanism, 4096),
         [("scram", "dave", "SCRAM-SHA-256", "set", None, "iterations=4096", None, True)],
     ),
     (
-        DeleteScram(SCRAM),
+        plan_edits.DeleteScram(SCRAM),
         ScramCredential(SCRAM.mechanism, 4096),
         [("scram", "dave", "SCRAM-SHA-256", "delete", None, "iterations=4096", None, False)],
     ),
-    (TrimLog("orders", 0, 7), LogRange(3, 9), []),
-    (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True), []),
-    (SetFeature("group.version", 1), 0, [("feature", "group.version", ":level", "set", "1", "0", None, False)]),
+    (plan_edits.TrimLog("orders", 0, 7), LogRange(3, 9), []),
+    (plan_edits.RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True), []),
+    (
+        plan_edits.SetFeature("group.version", 1),
+        0,
+        [("feature", "group.version", ":level", "set", "1", "0", None, False)],
+    ),
 ]
 THAT_SET = [each for each in EDITS if each[2]]
 """Those with rows: what is done once sets nothing that stays."""
 
 
-def intent(edits: Sequence[tuple[Edit, Was]], requests: Sequence[Sequence[int]], at: datetime = AT) -> Intent:
-    entries = tuple(Entry(Staged(edit, was)) for edit, was in edits)
-    made = tuple(Request("SOME_API", None, tuple(places)) for places in requests)
-    return Intent(at, "prod", WHO, Origin("host-1", "run", 17), entries, made)
+def intent(
+    edits: Sequence[tuple[plan_edits.Edit, Was]], requests: Sequence[Sequence[int]], at: datetime = AT
+) -> journal_entries.Intent:
+    entries = tuple(journal_entries.Entry(Staged(edit, was)) for edit, was in edits)
+    made = tuple(journal_lines.Request("SOME_API", None, tuple(places)) for places in requests)
+    return journal_entries.Intent(at, "prod", WHO, journal_lines.Origin("host-1", "run", 17), entries, made)
 
 
-def line_of(record: Numbered | Note) -> bytes:
-    return intent_line(*record) if isinstance(record, Numbered) else note_line(record)
+def line_of(record: journal_entries.Numbered | journal_entries.Note) -> bytes:
+    return (
+        journal_entries.intent_line(*record)
+        if isinstance(record, journal_entries.Numbered)
+        else journal_entries.note_line(record)
+    )
 
 
 def journal(folder: Path, *lines: bytes) -> Path:
@@ -237,8 +203,15 @@ def whole(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def test_every_kind_of_edit_is_spelled_as_other_sources_spell_it(tmp_path: Path) -> None:
     change = intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))])
-    done = Answered(1, 0, AT + timedelta(seconds=1), dict.fromkeys(range(len(EDITS)), Ended(Status.APPLIED)))
-    path = journal(tmp_path, intent_line(1, change), note_line(Sending(1, 0, AT)), note_line(done))
+    done = journal_entries.Answered(
+        1, 0, AT + timedelta(seconds=1), dict.fromkeys(range(len(EDITS)), journal_entries.Ended(Status.APPLIED))
+    )
+    path = journal(
+        tmp_path,
+        journal_entries.intent_line(1, change),
+        journal_entries.note_line(journal_lines.Sending(1, 0, AT)),
+        journal_entries.note_line(done),
+    )
     rows, bad = whole(path)
     assert not bad
     names = ("entity_type", "entity_key", "attr", "op", "value", "old_value", "old_source", "is_sensitive")
@@ -253,12 +226,20 @@ def test_every_kind_of_edit_is_spelled_as_other_sources_spell_it(tmp_path: Path)
 
 
 def test_what_a_broker_said_of_a_secret_is_not_repeated(tmp_path: Path) -> None:
-    secret = SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED)
-    plain = SetConfig(topic_resource("orders"), "retention.ms", "x")
-    failed = Ended(Status.FAILED, Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration"))
-    other = Ended(Status.FAILED, Failure("INVALID_CONFIG", "Invalid value x"))
+    secret = plan_edits.SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED)
+    plain = plan_edits.SetConfig(topic_resource("orders"), "retention.ms", "x")
+    failed = journal_entries.Ended(
+        Status.FAILED, Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration")
+    )
+    other = journal_entries.Ended(Status.FAILED, Failure("INVALID_CONFIG", "Invalid value x"))
     change = intent([(secret, None), (plain, None)], [[0, 1]])
-    rows, _ = whole(journal(tmp_path, intent_line(1, change), note_line(Answered(1, 0, AT, {0: failed, 1: other}))))
+    rows, _ = whole(
+        journal(
+            tmp_path,
+            journal_entries.intent_line(1, change),
+            journal_entries.note_line(journal_entries.Answered(1, 0, AT, {0: failed, 1: other})),
+        )
+    )
     assert [row["error"] for row in rows] == ["INVALID_CONFIG", "INVALID_CONFIG: Invalid value x"]
     assert {row["status"] for row in rows} == {"failed"}
 
@@ -268,8 +249,12 @@ def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
     told = [("certificate", None), ("User:CN=x", "User:CN=x"), ("ANONYMOUS", "User:ANONYMOUS"), ("GSSAPI", None)]
     lines = []
     for number, (name, _) in enumerate(told, 1):
-        who = Who(name, "bob")
-        lines.append(intent_line(number, Intent(AT, "c", who, made.origin, made.entries, made.requests)))
+        who = journal_lines.Who(name, "bob")
+        lines.append(
+            journal_entries.intent_line(
+                number, journal_entries.Intent(AT, "c", who, made.origin, made.entries, made.requests)
+            )
+        )
     rows, _ = whole(journal(tmp_path, *lines))
     assert [row["principal"] for row in rows] == [expected for _, expected in told]
 
@@ -277,37 +262,41 @@ def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
 STATUSES = st.sampled_from([Status.APPLIED, Status.FAILED, Status.NOT_APPLIED, Status.UNKNOWN])
 
 LOST = Failure("TIMED_OUT", "no answer", "Look at it.")
-ENDS = st.builds(Ended, STATUSES, st.sampled_from([None, LOST]))
+ENDS = st.builds(journal_entries.Ended, STATUSES, st.sampled_from([None, LOST]))
 
 
 @st.composite
-def journals(draw: st.DrawFn) -> list[Numbered | Note]:
+def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries.Note]:
     """Changes of one to three requests, what became of each of them as far as it was written, between each other."""
-    threads: list[list[Numbered | Note]] = []
+    threads: list[list[journal_entries.Numbered | journal_entries.Note]] = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
         chosen = draw(st.lists(st.sampled_from(THAT_SET), min_size=1, max_size=4))
         places = range(len(chosen))
         cut = draw(st.integers(1, len(chosen)))
         requests = [group for group in (places[:cut], places[cut:]) if group]
-        thread: list[Numbered | Note] = [Numbered(number, intent([(edit, was) for edit, was, _ in chosen], requests))]
+        thread: list[journal_entries.Numbered | journal_entries.Note] = [
+            journal_entries.Numbered(number, intent([(edit, was) for edit, was, _ in chosen], requests))
+        ]
         for request, of in enumerate(requests):
             at = AT + timedelta(seconds=number * 10 + request)
-            thread.append(Sending(number, request, at))
-            thread.append(Answered(number, request, at, {place: draw(ENDS) for place in of}))
+            thread.append(journal_lines.Sending(number, request, at))
+            thread.append(journal_entries.Answered(number, request, at, {place: draw(ENDS) for place in of}))
         thread = thread[: draw(st.integers(1, len(thread)))]
         if draw(st.booleans()):
             found = {
                 place: draw(st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])) for place in places
             }
-            thread.append(Settled(number, AT + timedelta(minutes=1), found))
+            thread.append(journal_lines.Settled(number, AT + timedelta(minutes=1), found))
         if draw(st.booleans()):
             said = draw(st.sampled_from([Status.APPLIED, Status.NOT_APPLIED]))
-            thread.append(Decided(number, AT + timedelta(minutes=2), dict.fromkeys(places, said), WHO, "seen"))
-            thread.append(Told(number, AT + timedelta(minutes=2)))
+            thread.append(
+                journal_lines.Decided(number, AT + timedelta(minutes=2), dict.fromkeys(places, said), WHO, "seen")
+            )
+            thread.append(journal_lines.Told(number, AT + timedelta(minutes=2)))
         if draw(st.booleans()):
-            thread.append(Closed(Place(number, 0), AT, "it is to stay"))
+            thread.append(journal_lines.Closed(journal_lines.Place(number, 0), AT, "it is to stay"))
         threads.append(thread)
-    mixed: list[Numbered | Note] = []
+    mixed: list[journal_entries.Numbered | journal_entries.Note] = []
     begun = 0
     while any(threads):
         # Numbers are given under a lock, so changes begin in their order; what follows comes as it comes.
@@ -320,7 +309,9 @@ def journals(draw: st.DrawFn) -> list[Numbered | Note]:
 
 @given(journals())
 @settings(max_examples=30)
-def test_edits_end_as_kac_itself_says(tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note]) -> None:
+def test_edits_end_as_kac_itself_says(
+    tmp_path_factory: pytest.TempPathFactory, records: list[journal_entries.Numbered | journal_entries.Note]
+) -> None:
     path = journal(tmp_path_factory.mktemp("journal"), *map(line_of, records))
     rows, bad = whole(path)
     known = history(JournalFile(path).read().records)
@@ -372,7 +363,9 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 @given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
 @settings(max_examples=30)
 def test_reading_piece_by_piece_comes_to_the_same(
-    tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note], stops: list[int]
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[journal_entries.Numbered | journal_entries.Note],
+    stops: list[int],
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
     data = b"".join(map(line_of, records))
@@ -387,12 +380,12 @@ def test_reading_piece_by_piece_comes_to_the_same(
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
-    good = intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]]))
+    good = journal_entries.intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]]))
     newer = b'{"v":9,"kind":"intent","password":"' + PLANTED.encode() + b'"}\n'
     cut = good[:40] + PLANTED.encode() + b"\n"
-    mended = note_line(Mended(AT, WHO))
-    last = intent_line(2, intent([(EDITS[1][0], EDITS[1][1])], [[0]]))
-    tail = intent_line(3, intent([(EDITS[2][0], EDITS[2][1])], [[0]]))[:60]
+    mended = journal_entries.note_line(journal_lines.Mended(AT, WHO))
+    last = journal_entries.intent_line(2, intent([(EDITS[1][0], EDITS[1][1])], [[0]]))
+    tail = journal_entries.intent_line(3, intent([(EDITS[2][0], EDITS[2][1])], [[0]]))[:60]
     lines = [good, newer, cut, mended, b"[1]\n", last, good, tail]
     path = journal(tmp_path, *lines)
     rows, bad = whole(path)
@@ -411,19 +404,21 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
 
 
 def test_a_journal_that_began_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
-    first = intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
-    path = journal(tmp_path, first, note_line(Sending(1, 0, AT)))
+    first = journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
+    path = journal(tmp_path, first, journal_entries.note_line(journal_lines.Sending(1, 0, AT)))
     reading = Reading(tmp_path, path)
     reading.go_on()
     other = intent([(EDITS[4][0], None)], [[0]], AT + timedelta(minutes=5))
-    path.write_bytes(intent_line(1, other) + note_line(Sending(1, 0, AT)) * 9)
+    path.write_bytes(
+        journal_entries.intent_line(1, other) + journal_entries.note_line(journal_lines.Sending(1, 0, AT)) * 9
+    )
     assert reading.go_on() == 1
     assert not reading.bad
     assert sorted(row["attr"] for row in reading.rows.values()) == ["cleanup.policy", "retention.ms"]
 
 
 def test_a_journal_that_is_not_there_is_left_out_and_stays_known(tmp_path: Path) -> None:
-    path = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
+    path = journal(tmp_path, journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
     reading = Reading(tmp_path, tmp_path / "gone.jsonl", tmp_path)
     assert reading.go_on() == 1
     known = reading.at
@@ -437,7 +432,9 @@ def test_a_journal_that_is_not_there_is_left_out_and_stays_known(tmp_path: Path)
 
 
 def test_the_rows_fit_the_table(tmp_path: Path) -> None:
-    path = journal(tmp_path, intent_line(1, intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))])))
+    path = journal(
+        tmp_path, journal_entries.intent_line(1, intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))]))
+    )
     rows = read_journal(path, 7)
     key = [tuple(row[name] for name in JOURNAL.key) for row in rows.to_pylist()]
     assert len(set(key)) == len(key)
@@ -449,7 +446,9 @@ def test_the_rows_fit_the_table(tmp_path: Path) -> None:
 @given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
 @settings(max_examples=30)
 def test_a_journal_of_segments_is_read_as_one(
-    tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note], cuts: list[int]
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[journal_entries.Numbered | journal_entries.Note],
+    cuts: list[int],
 ) -> None:
     """Piece by piece, as they come, to the same rows as of a single file; a change's lines stand in several of them."""
     lines = list(map(line_of, records))
@@ -459,7 +458,7 @@ def test_a_journal_of_segments_is_read_as_one(
     reading = Reading(folder, folder)
     for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(lines)], strict=True), 1):
         part = lines[begin:end]
-        path = segment_path(folder / "odd%2Fid_1.jsonl", number)
+        path = journal_lines.segment_path(folder / "odd%2Fid_1.jsonl", number)
         path.parent.mkdir(exist_ok=True)
         for half in (part[: len(part) // 2], part):
             path.write_bytes(b"".join(half))
@@ -470,24 +469,26 @@ def test_a_journal_of_segments_is_read_as_one(
 
 
 def test_a_line_of_a_segment_that_can_not_be_read_is_named_by_its_file(tmp_path: Path) -> None:
-    first = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]])))
-    second = segment_path(first, 2)
+    first = journal(tmp_path, journal_entries.intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]])))
+    second = journal_lines.segment_path(first, 2)
     second.parent.mkdir()
-    second.write_bytes(intent_line(2, intent([(EDITS[0][0], EDITS[0][1])], [[0]])) + b"[1]\n")
+    second.write_bytes(journal_entries.intent_line(2, intent([(EDITS[0][0], EDITS[0][1])], [[0]])) + b"[1]\n")
     rows, (row,) = whole(first)
     assert sorted({row["change_id"] for row in rows}) == [1, 2]
     assert (row["file"], row["byte_pos"]) == (str(second), second.stat().st_size - 4)
 
 
 def test_a_change_of_any_segment_is_news_of_its_journal_alone(tmp_path: Path) -> None:
-    line = intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
+    line = journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
     one, other = journal(tmp_path, line), tmp_path / "other.jsonl"
     other.write_bytes(line)
     reading = Reading(tmp_path, tmp_path)
     assert reading.go_on() == 2
-    second = segment_path(one, 2)
+    second = journal_lines.segment_path(one, 2)
     second.parent.mkdir()
-    second.write_bytes(note_line(Answered(1, 0, AT, {0: Ended(Status.APPLIED)})))
+    second.write_bytes(
+        journal_entries.note_line(journal_entries.Answered(1, 0, AT, {0: journal_entries.Ended(Status.APPLIED)}))
+    )
     assert reading.go_on() == 1
     assert {row["cluster_id"]: row["status"] for row in reading.rows.values()} == {
         CLUSTER: "applied",
@@ -499,7 +500,7 @@ def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(tmp_path: Path) ->
     lake = Lake.create(str(tmp_path / "lake"))
     folder = Path(lake.path(LANDED))
     folder.mkdir(parents=True)
-    own = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
+    own = journal(tmp_path, journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
     landed = folder / "else.jsonl"
     landed.write_bytes(own.read_bytes())
     (folder / "link.jsonl").symlink_to(own)
@@ -507,7 +508,7 @@ def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(tmp_path: Path) ->
     assert reading.go_on() == 2
     assert {row["cluster_id"] for row in reading.rows.values()} == {CLUSTER, "else"}
     before = landed.read_bytes()
-    landed.write_bytes(before + note_line(Sending(1, 0, AT)))
+    landed.write_bytes(before + journal_entries.note_line(journal_lines.Sending(1, 0, AT)))
     reading.source.committed(reading.at)
     assert landed.exists(), "it was delivered again meanwhile"
     assert reading.go_on() == 1

@@ -16,16 +16,8 @@ from console.lake.inputs import Inputs, MetadataLog, RequestLog
 from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.runs import Plan, Report
-from tests.lake.golden import KEY, KNOWN, KNOWN_ZONE, Rows, World, known_changes
-from tests.lake.known_changes import (
-    ALICE,
-    BULK,
-    KEYSTORE,
-    KEYSTORE_PASSWORD,
-    PRODUCER_LIMIT,
-    SCRAM_PASSWORD,
-    known,
-)
+from tests.lake import golden
+from tests.lake import known_changes as lake_known_changes
 from tests.lake.lake_tables import different, held
 from tests.lake.small_site import new_lake
 
@@ -39,15 +31,16 @@ _ROW = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sens
 
 def unpacked(folder: Path, cluster_id: str) -> Inputs:
     """The metadata log and the request logs of the known changes, in a folder."""
-    with zipfile.ZipFile(KNOWN) as archive:
+    with zipfile.ZipFile(golden.KNOWN) as archive:
         archive.extractall(folder)
     logs = [
-        RequestLog((str(folder / f"broker-{each}" / "request.log"),), cluster_id, each, KNOWN_ZONE) for each in (1, 2)
+        RequestLog((str(folder / f"broker-{each}" / "request.log"),), cluster_id, each, golden.KNOWN_ZONE)
+        for each in (1, 2)
     ]
     return Inputs((MetadataLog(str(folder / "data" / "__cluster_metadata-0")),), tuple(logs))
 
 
-def deliver_polls(lake: Lake, rows: Rows, name: str) -> None:
+def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
     """Rows of `snapshot`, as a host delivers them."""
     polls = {(row["cluster_id"], row["observed_ts"]): list[Sequence[object]]() for row in rows}
     for row in rows:
@@ -56,7 +49,7 @@ def deliver_polls(lake: Lake, rows: Rows, name: str) -> None:
     deliver(lake, [Landed(cluster, at, found) for (cluster, at), found in polls.items()], name)  # type: ignore[arg-type]
 
 
-def taken_in(spark: SparkSession, lake: Lake, world: World, folder: Path) -> list[Report]:
+def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path) -> list[Report]:
     """Updates of a lake: of the poll before the changes, of the logs with the poll after them, and of nothing new."""
     first, second = world.steps
     inputs = unpacked(folder, first["snapshot"][0]["cluster_id"])
@@ -77,13 +70,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lake(folder: Path) -> Lake:
     """The lake."""
-    return new_lake(folder / "lake", KEY)
+    return new_lake(folder / "lake", golden.KEY)
 
 
 @pytest.fixture(scope="module")
 def reports(spark: SparkSession, lake: Lake, folder: Path) -> list[Report]:
     """Of the updates that brought the changes into the lake."""
-    return taken_in(spark, lake, known_changes(), folder)
+    return taken_in(spark, lake, golden.known_changes(), folder)
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +93,11 @@ def of(history: list[Row], *entity: str) -> list[Row]:
 @pytest.mark.takes(50)
 def test_gold_is_what_was_kept(lake: Lake, history: list[Row]) -> None:
     assert history
-    assert different(known_changes(), lake) == ""
+    assert different(golden.known_changes(), lake) == ""
 
 
 def test_every_change_is_there_with_its_author(history: list[Row]) -> None:
-    for change in known():
+    for change in lake_known_changes.known():
         told = of(history, change.type, change.key, change.attr)
         fits = [row for row in told if (row["old_value"], row["new_value"]) == (change.old, change.new)]
         assert len(fits) == 1, (change, told)
@@ -121,15 +114,22 @@ def test_what_nobody_is_known_to_have_done_has_no_author(history: list[Row]) -> 
 
 
 def test_a_hidden_value_has_an_author_and_no_value(history: list[Row]) -> None:
-    (row,) = of(history, "broker", "1", KEYSTORE)
+    (row,) = of(history, "broker", "1", lake_known_changes.KEYSTORE)
     assert (row["old_value"], row["new_value"], row["is_deleted"]) == (None, None, False)
     assert row["principal"] == "User:admin"
 
 
 def test_no_secret_is_anywhere_in_the_lake(lake: Lake, history: list[Row], folder: Path) -> None:
     log = next((folder / "data" / "__cluster_metadata-0").glob("*.log")).read_bytes()
-    assert KEYSTORE_PASSWORD.encode() in log, "the broker keeps it in plain text: else this shows nothing"
-    secrets = [KEYSTORE_PASSWORD, SCRAM_PASSWORD, KEY.decode(), KEY.hex()]
+    assert lake_known_changes.KEYSTORE_PASSWORD.encode() in log, (
+        "the broker keeps it in plain text: else this shows nothing"
+    )
+    secrets = [
+        lake_known_changes.KEYSTORE_PASSWORD,
+        lake_known_changes.SCRAM_PASSWORD,
+        golden.KEY.decode(),
+        golden.KEY.hex(),
+    ]
     files = [path for path in Path(lake.where).rglob("*") if path.is_file() and path.name != "hmac.key"]
     assert any(path.suffix == ".parquet" for path in files)
     for path in files:
@@ -144,8 +144,12 @@ def test_the_throttled_pair_is_found_with_the_quota_that_counts(lake: Lake, repo
     assert throttled
     for row in throttled:
         # Level 2: of the user, with the default client id; it is shared by nobody else: each client id has its own.
-        assert (row["scope_user"], row["scope_client"], row["level"]) == (ALICE, BULK, 2)
-        assert row["quota_value"] == PRODUCER_LIMIT
+        assert (row["scope_user"], row["scope_client"], row["level"]) == (
+            lake_known_changes.ALICE,
+            lake_known_changes.BULK,
+            2,
+        )
+        assert row["quota_value"] == lake_known_changes.PRODUCER_LIMIT
         assert row["throttled_requests"] > 0
     assert any(row["utilisation"] > 1 for row in throttled)
 

@@ -24,12 +24,11 @@ from console.admin.settings import ConnectionSettings
 from console.lake.kraft import ROW_SCHEMA, known_schemas, schemas_of
 from console.lake.redact import HIDDEN, hmac_hex
 from console.model.cluster import Quorum
-from tests.support import kafka_cluster
+from tests.support import kafka_cluster, kafka_jars
 from tests.support import record_metadata_schemas as recorded
 from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, NEWEST, RELEASES, BrokersUnavailableError, major
 from tests.support.metadata_log import read_log
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
@@ -90,7 +89,7 @@ class Recorded:
     folders: tuple[Path, ...]
 
 
-@pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
+@pytest.fixture(params=[kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9])
 def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
     """Recorded from a real cluster, once for each content of the files that decide it."""
     version: str = request.param
@@ -128,7 +127,7 @@ def _record(cluster: KafkaCluster, folder: Path) -> None:
         for file in files:
             shutil.copy(file, kept / log.name)
         shutil.copy(log.parent / "meta.properties", kept)
-        tool = "org.apache.kafka.tools" if major(cluster.version) >= 4 else "kafka.tools"
+        tool = "org.apache.kafka.tools" if kafka_jars.major(cluster.version) >= 4 else "kafka.tools"
         names = ",".join(map(str, files))
         dump = cluster.run_tool(f"{tool}.DumpLogSegments", "--cluster-metadata-decoder", "--files", names, timeout=120)
         assert dump.returncode == 0, dump.stderr
@@ -152,10 +151,14 @@ def test_every_record_is_what_dump_log_segments_shows(logs: Recorded) -> None:
 
 def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others() -> None:
     try:
-        of = {release: recorded.records(version) for release, version in RELEASES.items() if major(version) >= 4}
-    except BrokersUnavailableError as reason:
+        of = {
+            release: recorded.records(version)
+            for release, version in kafka_jars.RELEASES.items()
+            if kafka_jars.major(version) >= 4
+        }
+    except kafka_jars.BrokersUnavailableError as reason:
         pytest.skip(str(reason))
-    assert recorded.DATA.read_text() == recorded.as_text(of[NEWEST])
+    assert recorded.DATA.read_text() == recorded.as_text(of[kafka_jars.NEWEST])
     for each in of.values():
         assert schemas_of(each).items() <= known_schemas().items()
 
@@ -163,7 +166,7 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
     """Kafka 4.4's own record of it is a row like any other. No tool of 4.4 is published that asks for it."""
     start = contextlib.contextmanager(running)
-    with start(lambda: KafkaCluster(RELEASES["4.4"], brokers=2)) as cluster:
+    with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
         quorum = asyncio.run(_quorum(cluster))
         (other,) = set(cluster.broker_ids) - {quorum.leader_id}
         host, port = cluster.addresses[0]
@@ -236,11 +239,11 @@ def _change_everything(cluster: KafkaCluster, commands: KafkaCommands) -> None:
     alter(*user, "carol", delete="SCRAM-SHA-512")
     acl = ("--allow-principal", "User:carol", "--operation", "Read", "--resource-pattern-type", "prefixed", *orders)
     denied = ("--deny-principal", "User:mallory", "--operation", "All", "--cluster")
-    acls = ACLS if major(cluster.version) >= 4 else "kafka.admin.AclCommand"
+    acls = ACLS if kafka_jars.major(cluster.version) >= 4 else "kafka.admin.AclCommand"
     for change in (("--add",), ("--remove", "--force")):
         run(acls, *change, *acl)
         run(acls, *change, *denied)
-    if major(cluster.version) >= 4:
+    if kafka_jars.major(cluster.version) >= 4:
         alter("--entity-type", "groups", "--entity-name", "readers", add="consumer.session.timeout.ms=50000")
         run(FEATURES, "downgrade", "--feature", "group.version=0")
         run(FEATURES, "upgrade", "--feature", "group.version=1")

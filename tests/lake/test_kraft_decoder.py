@@ -14,19 +14,21 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake.kraft import ROW_SCHEMA, Decoder, Field, Origin, RecordSchema, Trouble, known_schemas
+from console.lake import kraft
 from console.lake.redact import hmac_hex
 from tests.support.metadata_log import CONTROL, batch, record, uvarint, value
 
 KEY = b"key of the lake"
-ORIGIN = Origin("cluster-a", "/logs/00000000000000000000.log")
-ALL = sorted(known_schemas().values(), key=lambda each: (each.api_key, each.version))
+ORIGIN = kraft.Origin("cluster-a", "/logs/00000000000000000000.log")
+ALL = sorted(kraft.known_schemas().values(), key=lambda each: (each.api_key, each.version))
 
 
-def rows(data: bytes, key: bytes | None = KEY, origin: Origin = ORIGIN) -> tuple[list[dict[str, Any]], list[Trouble]]:
-    troubles: list[Trouble] = []
-    batches = list(Decoder(key, troubles.append).rows(data, origin))
-    return pa.Table.from_batches(batches, ROW_SCHEMA).to_pylist(), troubles
+def rows(
+    data: bytes, key: bytes | None = KEY, origin: kraft.Origin = ORIGIN
+) -> tuple[list[dict[str, Any]], list[kraft.Trouble]]:
+    troubles: list[kraft.Trouble] = []
+    batches = list(kraft.Decoder(key, troubles.append).rows(data, origin))
+    return pa.Table.from_batches(batches, kraft.ROW_SCHEMA).to_pylist(), troubles
 
 
 def payload(*values: bytes) -> Any:
@@ -74,7 +76,7 @@ def test_a_controller_that_is_unregistered_as_kafka_4_4_writes_it() -> None:
 
 def test_old_and_new_versions_are_known() -> None:
     assert len({schema.api_key for schema in ALL}) == 27
-    assert {version for api_key, version in known_schemas() if api_key == 0} == {0, 1, 2, 3, 4}
+    assert {version for api_key, version in kraft.known_schemas() if api_key == 0} == {0, 1, 2, 3, 4}
     assert {schema.name for schema in ALL} >= {"ClearElrRecord", "ZkMigrationStateRecord"}
 
 
@@ -84,7 +86,7 @@ _BOUNDS = {"int8": (-128, 127), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2*
 _BOUNDS |= {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
-def _of_field(field: Field) -> st.SearchStrategy[Any]:
+def _of_field(field: kraft.Field) -> st.SearchStrategy[Any]:
     if field.fields:
         one: st.SearchStrategy[Any] = _of_fields(field.fields)
     elif field.type in _BOUNDS:
@@ -97,7 +99,7 @@ def _of_field(field: Field) -> st.SearchStrategy[Any]:
     return made | st.none() if field.nullable else made
 
 
-def _of_fields(fields: tuple[Field, ...]) -> st.SearchStrategy[dict[str, Any]]:
+def _of_fields(fields: tuple[kraft.Field, ...]) -> st.SearchStrategy[dict[str, Any]]:
     placed = {field.name: _of_field(field) for field in fields if field.tag is None}
     tagged = {field.name: _of_field(field) for field in fields if field.tag is not None}
     return st.fixed_dictionaries(placed, optional=tagged)
@@ -106,7 +108,7 @@ def _of_fields(fields: tuple[Field, ...]) -> st.SearchStrategy[dict[str, Any]]:
 _SOMETHING = st.sampled_from(ALL).flatmap(lambda known: st.tuples(st.just(known), _of_fields(known.fields)))
 
 
-def _shown(known: RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
+def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
     """What a row may tell of fields that were written."""
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
@@ -116,7 +118,7 @@ def _shown(known: RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(st.lists(_SOMETHING, min_size=1, max_size=6))
-def test_what_was_encoded_is_decoded(records: list[tuple[RecordSchema, dict[str, Any]]]) -> None:
+def test_what_was_encoded_is_decoded(records: list[tuple[kraft.RecordSchema, dict[str, Any]]]) -> None:
     values = [value(known.name, known.version, **fields) for known, fields in records]
     told, troubles = rows(batch(0, values))
     assert troubles == []
@@ -185,7 +187,7 @@ def test_hmacs_stay_with_their_rows_when_others_are_left_out() -> None:
         for at in range(5)
     ]
     data = batch(0, [*values, value("NoOpRecord")])
-    (told,) = Decoder(KEY, pytest.fail).rows(data, ORIGIN, [(0, 0), (2, 2), (4, 4)])
+    (told,) = kraft.Decoder(KEY, pytest.fail).rows(data, ORIGIN, [(0, 0), (2, 2), (4, 4)])
     assert told.column("log_offset").to_pylist() == [1, 3, 5]
     assert told.column("value_hmac").to_pylist() == [hmac_hex(KEY, "secret-1"), hmac_hex(KEY, "secret-3"), None]
 
@@ -210,7 +212,7 @@ def test_what_a_newer_release_writes_is_a_row_and_told_once() -> None:
 
 @given(_SOMETHING.filter(lambda each: bool(each[0].fields)), st.data())
 def test_a_record_cut_short_is_no_record_and_hides_nothing_wrongly(
-    chosen: tuple[RecordSchema, dict[str, Any]], data: st.DataObject
+    chosen: tuple[kraft.RecordSchema, dict[str, Any]], data: st.DataObject
 ) -> None:
     known, fields = chosen
     whole = value(known.name, known.version, **fields)

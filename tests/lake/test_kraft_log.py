@@ -15,41 +15,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.lake.kraft import (
-    ROW_SCHEMA,
-    ChangedWhileReadError,
-    LogPlan,
-    NoMetadataLogError,
-    Trouble,
-    plan_fetched,
-    plan_log,
-    read_splits,
-)
-from tests.support.metadata_log import (
-    LEADER_CHANGE,
-    SNAPSHOT_FOOTER,
-    SNAPSHOT_HEADER,
-    batch,
-    control,
-    read_log,
-    value,
-)
+from console.lake import kraft
+from tests.support import metadata_log
 
 KEY = b"key of the lake"
-BEGIN, END, ABORT = (value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
+BEGIN, END, ABORT = (metadata_log.value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
 
 
 def topic(name: str) -> bytes:
-    return value("TopicRecord", name=name, topicId="A" * 22)
+    return metadata_log.value("TopicRecord", name=name, topicId="A" * 22)
 
 
 @dataclass(frozen=True)
 class Read:
     """What was read of a log: names of topics by their offset, and all rows."""
 
-    plan: LogPlan
+    plan: kraft.LogPlan
     rows: list[dict[str, Any]]
-    troubles: list[Trouble]
+    troubles: list[kraft.Trouble]
 
     @property
     def topics(self) -> dict[int, str]:
@@ -61,10 +44,10 @@ class Read:
 
 
 def read(*folders: Path, **options: Any) -> Read:
-    troubles: list[Trouble] = []
+    troubles: list[kraft.Trouble] = []
     options.setdefault("cluster_id", "cluster-a")
-    plan, batches = read_log([str(folder) for folder in folders], KEY, troubles.append, **options)
-    return Read(plan, pa.Table.from_batches(list(batches), ROW_SCHEMA).to_pylist(), troubles)
+    plan, batches = metadata_log.read_log([str(folder) for folder in folders], KEY, troubles.append, **options)
+    return Read(plan, pa.Table.from_batches(list(batches), kraft.ROW_SCHEMA).to_pylist(), troubles)
 
 
 def segment(folder: Path, data: bytes, offset: int = 0) -> Path:
@@ -76,9 +59,9 @@ def segment(folder: Path, data: bytes, offset: int = 0) -> Path:
 
 def snapshot(folder: Path, end: int, values: Sequence[bytes], *, footer: bool = True) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    data = control(0, SNAPSHOT_HEADER) + batch(1, values)
+    data = metadata_log.control(0, metadata_log.SNAPSHOT_HEADER) + metadata_log.batch(1, values)
     path = folder / f"{end:020}-{1:010}.checkpoint"
-    path.write_bytes(data + (control(len(values) + 1, SNAPSHOT_FOOTER) if footer else b""))
+    path.write_bytes(data + (metadata_log.control(len(values) + 1, metadata_log.SNAPSHOT_FOOTER) if footer else b""))
     return path
 
 
@@ -87,10 +70,10 @@ def chain(*batches: Sequence[bytes] | bytes, base: int = 0, epoch: int = 1) -> l
     made, offset = [], base
     for values in batches:
         if isinstance(values, bytes):
-            made.append(control(offset, LEADER_CHANGE, epoch=epoch))
+            made.append(metadata_log.control(offset, metadata_log.LEADER_CHANGE, epoch=epoch))
             offset += 1
         else:
-            made.append(batch(offset, values, epoch=epoch))
+            made.append(metadata_log.batch(offset, values, epoch=epoch))
             offset += len(values)
     return made
 
@@ -108,7 +91,7 @@ def new_folder() -> Iterator[Path]:
 
 def test_the_log_directory_says_of_which_cluster_it_is(tmp_path: Path) -> None:
     segment(tmp_path / "__cluster_metadata-0", b"".join(chain(b"", [topic("orders")])))
-    with pytest.raises(NoMetadataLogError, match=r"meta\.properties has no cluster\.id"):
+    with pytest.raises(kraft.NoMetadataLogError, match=r"meta\.properties has no cluster\.id"):
         read(tmp_path, cluster_id=None)
     (tmp_path / "meta.properties").write_text("#x\nversion=1\ncluster.id=abc=d\n")
     for folder in (tmp_path, tmp_path / "__cluster_metadata-0"):
@@ -118,9 +101,9 @@ def test_the_log_directory_says_of_which_cluster_it_is(tmp_path: Path) -> None:
 
 
 def test_folders_without_a_log_are_said_to_be_none(tmp_path: Path) -> None:
-    with pytest.raises(NoMetadataLogError, match="no segments"):
+    with pytest.raises(kraft.NoMetadataLogError, match="no segments"):
         read(tmp_path)
-    with pytest.raises(NoMetadataLogError, match="is not a folder"):
+    with pytest.raises(kraft.NoMetadataLogError, match="is not a folder"):
         read(tmp_path / "nowhere")
 
 
@@ -133,15 +116,19 @@ def test_however_it_is_split_the_rows_are_the_same(sizes: list[int], split: int,
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         segment(folder, b"".join(chain(*numbered(sizes))))
-        plan = plan_log([made], cluster_id="c", start_offset=start, end_offset=start + more, split_bytes=split)
-        batches = [list(read_splits([each], KEY, pytest.fail)) for each in plan.splits]
-        rows = pa.Table.from_batches([one for some in batches for one in some], ROW_SCHEMA)
+        plan = kraft.plan_log([made], cluster_id="c", start_offset=start, end_offset=start + more, split_bytes=split)
+        batches = [list(kraft.read_splits([each], KEY, pytest.fail)) for each in plan.splits]
+        rows = pa.Table.from_batches([one for some in batches for one in some], kraft.ROW_SCHEMA)
         offsets = [offset for offset in range(sum(sizes)) if start <= offset < start + more]
         assert rows.column("log_offset").to_pylist() == offsets
         assert plan.next_offset == max(start, min(sum(sizes), start + more))
         assert rows == pa.Table.from_batches(
-            list(read_log([made], KEY, pytest.fail, cluster_id="c", start_offset=start, end_offset=start + more)[1]),
-            ROW_SCHEMA,
+            list(
+                metadata_log.read_log(
+                    [made], KEY, pytest.fail, cluster_id="c", start_offset=start, end_offset=start + more
+                )[1]
+            ),
+            kraft.ROW_SCHEMA,
         )
 
 
@@ -248,12 +235,12 @@ def test_clusters_are_kept_apart(tmp_path: Path) -> None:
     for name, size in (("a", 1), ("b", 2)):
         segment(tmp_path / name / "__cluster_metadata-0", b"".join(chain(*numbered([size]))))
         (tmp_path / name / "meta.properties").write_text(f"cluster.id={name}\n")
-    with pytest.raises(NoMetadataLogError, match="of several clusters, a, b: read each by itself"):
+    with pytest.raises(kraft.NoMetadataLogError, match="of several clusters, a, b: read each by itself"):
         read(tmp_path / "a", tmp_path / "b", cluster_id=None)
 
 
 def test_a_compressed_batch_is_damage(new_folder: Path) -> None:
-    one, two, three = (batch(at, [topic(f"t{at}")], attributes=2 if at == 1 else 0) for at in range(3))
+    one, two, three = (metadata_log.batch(at, [topic(f"t{at}")], attributes=2 if at == 1 else 0) for at in range(3))
     segment(new_folder, one + two + three)
     told = read(new_folder)
     assert sorted(told.topics) == [0, 2]
@@ -275,12 +262,12 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
         [t[15]],
     )
     segment(new_folder, b"".join(batches))
-    plan = plan_log([str(new_folder)], cluster_id="c", split_bytes=split)
-    rows = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
+    plan = kraft.plan_log([str(new_folder)], cluster_id="c", split_bytes=split)
+    rows = [row for one in kraft.read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
     assert [row["log_offset"] for row in rows] == [0, 1, 2, 3, 4, 5, 12]
     assert plan.next_offset == 13
     assert plan.open_at == 13
-    segment(new_folder, b"".join(batches) + batch(16, [END, t[17]]))
+    segment(new_folder, b"".join(batches) + metadata_log.batch(16, [END, t[17]]))
     told = read(new_folder, start_offset=13)
     assert [row["log_offset"] for row in told.rows] == [13, 14, 15, 16, 17]
     assert told.plan.open_at is None
@@ -316,8 +303,8 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
             offset += 1
     with tempfile.TemporaryDirectory() as made:
         segment(Path(made), b"".join(chain(*batches)))
-        plan = plan_log([made], cluster_id="c", split_bytes=split)
-        told = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
+        plan = kraft.plan_log([made], cluster_id="c", split_bytes=split)
+        told = [row for one in kraft.read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
         assert [row["log_offset"] for row in told] == counted
         assert plan.next_offset == pending[0] if is_open else offset
     following = pending[0] if is_open else offset
@@ -336,26 +323,26 @@ def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int],
             upto = min(upto + pieces, len(batches))
             until = firsts[upto] if upto < len(batches) else end
             whole = b"".join(batches[first:upto])
-            plan = plan_fetched(whole, "controller", "c", start, until, is_snapshot=False)
+            plan = kraft.plan_fetched(whole, "controller", "c", start, until, is_snapshot=False)
             following = plan.next_offset
         if following == start:
             break
         assert plan.troubles == ()
-        read = read_splits(plan.splits, KEY, pytest.fail)
+        read = kraft.read_splits(plan.splits, KEY, pytest.fail)
         found += [row["log_offset"] for each in read for row in each.to_pylist()]
         start = following
     return found, start
 
 
 def test_what_is_damaged_of_a_fetched_log_is_told_of_once() -> None:
-    whole, damaged = batch(0, [topic("a"), topic("b")]), bytearray(batch(2, [topic("c")]))
+    whole, damaged = metadata_log.batch(0, [topic("a"), topic("b")]), bytearray(metadata_log.batch(2, [topic("c")]))
     damaged[-1] ^= 1
-    plan = plan_fetched(whole + damaged, "controller", "c", 1, 3, is_snapshot=False)
-    rows = [row for each in read_splits(plan.splits, KEY, pytest.fail) for row in each.to_pylist()]
+    plan = kraft.plan_fetched(whole + damaged, "controller", "c", 1, 3, is_snapshot=False)
+    rows = [row for each in kraft.read_splits(plan.splits, KEY, pytest.fail) for row in each.to_pylist()]
     assert [(row["log_offset"], row["file"]) for row in rows] == [(1, "controller")]
     assert [each.reason for each in plan.troubles] == ["batch at offset 2: wrong checksum"]
     assert plan.next_offset == 3
-    assert plan_fetched(b"", "controller", "c", 3, 3, is_snapshot=False).next_offset == 3
+    assert kraft.plan_fetched(b"", "controller", "c", 3, 3, is_snapshot=False).next_offset == 3
 
 
 def test_bytes_that_look_like_a_transaction_are_none(new_folder: Path) -> None:
@@ -408,16 +395,16 @@ def test_snapshots_in_several_copies_are_read_once(tmp_path: Path) -> None:
 
 def test_a_log_that_changes_while_it_is_read_gives_no_rows_and_says_so(new_folder: Path) -> None:
     path = segment(new_folder, b"".join(chain(*numbered([2, 2]))))
-    plan = plan_log([str(new_folder)], cluster_id="c")
+    plan = kraft.plan_log([str(new_folder)], cluster_id="c")
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     for change in (bytes(data), bytes(data[:-1])):
         path.write_bytes(change)
-        with pytest.raises(ChangedWhileReadError, match="run it again"):
-            list(read_splits(plan.splits, KEY, pytest.fail))
+        with pytest.raises(kraft.ChangedWhileReadError, match="run it again"):
+            list(kraft.read_splits(plan.splits, KEY, pytest.fail))
     path.unlink()
-    with pytest.raises(ChangedWhileReadError, match="was deleted"):
-        list(read_splits(plan.splits, KEY, pytest.fail))
+    with pytest.raises(kraft.ChangedWhileReadError, match="was deleted"):
+        list(kraft.read_splits(plan.splits, KEY, pytest.fail))
 
 
 def test_only_segments_that_reach_are_looked_through(new_folder: Path) -> None:

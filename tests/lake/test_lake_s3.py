@@ -40,10 +40,9 @@ from console.lake.spark import set_properties
 from console.model.numbers import json_text
 from tests.lake.lake_tables import held
 from tests.lake.small_site import CLUSTER, KEY, PASSWORD, Site
-from tests.support import sample_lake
+from tests.support import s3_store, sample_lake
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
-from tests.support.s3_store import BUCKET, KEYS, STORES, NoStoreError, Store, running
 from tests.support.seen_processes import MARK, Seen, seen
 
 RUN = "20250101T000000Z-abcdef"
@@ -51,13 +50,13 @@ RUN = "20250101T000000Z-abcdef"
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.long if name == "versitygw" else ()) for name in STORES],
+    params=[pytest.param(name, marks=pytest.mark.long if name == "versitygw" else ()) for name in s3_store.STORES],
 )
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3_store.Store]:
     try:
-        with running(request.param, tmp_path_factory.mktemp(request.param)) as started:
+        with s3_store.running(request.param, tmp_path_factory.mktemp(request.param)) as started:
             yield started
-    except NoStoreError as why:
+    except s3_store.NoStoreError as why:
         if os.environ.get("KAC_REQUIRE_S3"):
             raise
         pytest.skip(str(why))
@@ -71,7 +70,7 @@ def jars() -> str:
 
 
 @pytest.fixture
-def environ(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def environ(store: s3_store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The process' own, too."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
@@ -87,7 +86,7 @@ def environ(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> di
 
 @pytest.fixture
 def where(environ: dict[str, str], tmp_path: Path) -> str:
-    return f"s3a://{BUCKET}/{tmp_path.name}/lake"
+    return f"s3a://{s3_store.BUCKET}/{tmp_path.name}/lake"
 
 
 def opened(where: str) -> S3Files:
@@ -177,7 +176,7 @@ def test_a_lake_is_written_and_read(where: str, capsys: pytest.CaptureFixture[st
     assert cli.run(["drift", "--lake", where, "--cluster", sample_lake.CLUSTER]) == 0
     assert cli.run(["lake", "status", "--lake", where]) == 0
     assert cli.run(["lake", "report", "--lake", where, "--cluster", sample_lake.CLUSTER, "--html", "-"]) == 0
-    assert KEYS[1] not in "".join(capsys.readouterr())
+    assert s3_store.KEYS[1] not in "".join(capsys.readouterr())
 
 
 def test_one_application_at_a_time(where: str) -> None:
@@ -246,7 +245,7 @@ def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path)
     with settings_of(site.plan(lake)) as settings:
         store = Path(settings.store_file)
         assert {path.stat().st_mode & 0o077 for path in (store.parent,)} == {0}
-        assert KEYS[1] not in json_text(msgspec.to_builtins(settings))
+        assert s3_store.KEYS[1] not in json_text(msgspec.to_builtins(settings))
         for name in ("polls", "journals"):
             source = plans.SOURCES[name](msgspec.structs.replace(settings, inputs=plans.Inputs()))
             start = source.initial()
@@ -279,7 +278,7 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
     files = opened(where)
     tokens = iter(range(1_000_000))
     monkeypatch.setattr("console.lake.s3._LENT_SECONDS", 0.01)
-    monkeypatch.setattr(files, "_keys", lambda: S3Keys(*KEYS, f"token-{next(tokens)}", "a test"))
+    monkeypatch.setattr(files, "_keys", lambda: S3Keys(*s3_store.KEYS, f"token-{next(tokens)}", "a test"))
     with files.lent() as file:
         first = Path(file).read_bytes()
         assert b"token-0" in first
@@ -288,10 +287,10 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
             patience.wait(0.01)
         lent = Path(file).read_bytes()
     settings = S3Files.borrowed(lent).spark_settings(is_local=True)
-    name = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
+    name = f"spark.hadoop.fs.s3a.bucket.{s3_store.BUCKET}"
     assert settings[f"{name}.session.token"].startswith("token-")
     assert settings[f"{name}.aws.credentials.provider"].endswith(".TemporaryAWSCredentialsProvider")
-    assert (settings[f"{name}.access.key"], settings[f"{name}.secret.key"]) == KEYS
+    assert (settings[f"{name}.access.key"], settings[f"{name}.secret.key"]) == s3_store.KEYS
 
 
 def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], Seen]:
@@ -340,7 +339,7 @@ def test_spark_writes_what_every_reader_reads(
     log = (tmp_path / ".local/state/kac/spark.log").read_text()
     assert processes.of_programs("SparkSubmit")
     assert processes.of_programs("pyspark.daemon")
-    for secret in (KEYS[1], f"{PASSWORD}1000", KEY.decode()):
+    for secret in (s3_store.KEYS[1], f"{PASSWORD}1000", KEY.decode()):
         assert not processes.has(secret.encode())
         assert secret not in "".join((log, process.stdout, process.stderr))
         with_it = [path for path, content in objects.items() if secret.encode() in content]
@@ -386,7 +385,7 @@ def test_clusters_are_polled_into_it(where: str, capsys: pytest.CaptureFixture[s
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
         for _ in range(2):
             assert cli.run(["lake", "collect", "-b", cluster.bootstrap, "--lake", where]) == 0
-    assert KEYS[1] not in "".join(capsys.readouterr())
+    assert s3_store.KEYS[1] not in "".join(capsys.readouterr())
     assert cli.run(["lake", "doctor", "--lake", where, "--output", "json"]) in (0, 1)
     checks = {each["name"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert where in checks["lake"]["found"]
@@ -406,12 +405,16 @@ def test_clusters_are_polled_into_it(where: str, capsys: pytest.CaptureFixture[s
         ({"AWS_SECRET_ACCESS_KEY": ""}, "", "AWS credentials in the environment lack AWS_SECRET_ACCESS_KEY"),
         ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "", "no AWS credentials found"),
         ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "other"}, "", "no AWS profile other"),
-        ({"AWS_SECRET_ACCESS_KEY": f"{KEYS[1]}x"}, "versitygw", "is not that of its access key. Check AWS_PROFILE"),
+        (
+            {"AWS_SECRET_ACCESS_KEY": f"{s3_store.KEYS[1]}x"},
+            "versitygw",
+            "is not that of its access key. Check AWS_PROFILE",
+        ),
         ({"AWS_ACCESS_KEY_ID": "AKIAOTHER"}, "versitygw", "does not know the access key of the environment"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
-    store: Store,
+    store: s3_store.Store,
     where: str,
     variables: dict[str, str],
     place: str,
@@ -419,7 +422,7 @@ def test_what_is_wrong_is_said_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if place in STORES and place != store.name:
+    if place in s3_store.STORES and place != store.name:
         pytest.skip(f"{store.name} takes any key")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -429,7 +432,7 @@ def test_what_is_wrong_is_said_in_a_line(
         shown = capsys.readouterr()
         assert shown.err.count("\n") == 1, shown.err
         assert said in shown.err
-        assert KEYS[1] not in shown.err + shown.out
+        assert s3_store.KEYS[1] not in shown.err + shown.out
 
 
 def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,13 +470,13 @@ class Refusing(BaseHTTPRequestHandler):
 def test_what_a_store_refuses_is_said_with_its_remedy(answer: str, said: str, tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        keys = S3Keys(*KEYS, None, "this host")
+        keys = S3Keys(*s3_store.KEYS, None, "this host")
         files = S3Files("b", f"http://127.0.0.1:{server.server_port}", "us-east-1", lambda: keys, tmp_path)
         with pytest.raises(StoreError, match=said) as refused:
             files.read(f"s3://b/lake/{answer}")
         server.shutdown()
     assert "a bug" not in str(refused.value)
-    assert KEYS[1] not in str(refused.value) + repr(keys)
+    assert s3_store.KEYS[1] not in str(refused.value) + repr(keys)
 
 
 def test_copies_that_nobody_reads_go(where: str) -> None:
@@ -491,7 +494,7 @@ def test_copies_that_nobody_reads_go(where: str) -> None:
 class Gate(ThreadingHTTPServer):
     """A store behind a gate that lets in who signs with the right access key, as AWS once others have expired."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: s3_store.Store) -> None:
         self.behind = urlsplit(store.endpoint).netloc
         self.lets_in: set[str] = set()
         self.came: set[str] = set()
@@ -536,7 +539,7 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 @pytest.mark.slow
 @pytest.mark.takes(60)
 def test_a_session_that_is_open_takes_the_keys_that_follow(
-    store: Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    store: s3_store.Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Those that Spark began with are refused later, while S3A keeps its filesystem open."""
     if store.name == "versitygw":
@@ -554,7 +557,7 @@ def test_a_session_that_is_open_takes_the_keys_that_follow(
         threading.Thread(target=gate.serve_forever).start()
         try:
             gate.lets_in = {first.access_key}
-            files = S3Files(BUCKET, gate.endpoint, "us-east-1", lambda: taken[-1], tmp_path)
+            files = S3Files(s3_store.BUCKET, gate.endpoint, "us-east-1", lambda: taken[-1], tmp_path)
             settings = files.spark_settings(is_local=True)
             assert "planted" not in str(settings)
             assert "planted" in str(files.spark_settings(is_local=False))

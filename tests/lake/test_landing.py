@@ -22,9 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake import landing
+from console.lake import landing as lake_landing
 from console.lake.entities import id_problem
 from console.lake.lake import Lake
-from console.lake.landing import POLLS, BadLanding, Landed, deliver, landed_files, read_polls
 from console.lake.schema import SNAPSHOT, arrow_schema
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -36,7 +36,7 @@ ROWS = st.one_of(
     st.tuples(st.just("failed"), TEXT, MAYBE, st.none(), MAYBE, st.none(), st.just(False)),
 )
 POLLED = st.builds(
-    Landed,
+    lake_landing.Landed,
     TEXT.filter(lambda text: not id_problem(text)),
     st.integers(0, 253_402_300_799_000_000),
     st.lists(ROWS, max_size=5),
@@ -45,7 +45,7 @@ GOOD: Any = ["c", 7, [["state", "topic", "t", "retention.ms", "1", None, False]]
 
 
 def folder_of(lake: Lake) -> Path:
-    folder = Path(lake.path(POLLS))
+    folder = Path(lake.path(lake_landing.POLLS))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -61,11 +61,13 @@ def packed(*lines: Any) -> bytes:
 
 
 @given(st.lists(POLLED, max_size=4))
-def test_what_is_delivered_is_read_as_it_was(tmp_path_factory: pytest.TempPathFactory, polls: list[Landed]) -> None:
+def test_what_is_delivered_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, polls: list[lake_landing.Landed]
+) -> None:
     lake = Lake.create(str(tmp_path_factory.mktemp("lake")))
-    path = deliver(lake, polls, "20261121T101500Z-3f9a1c")
-    assert landed_files(Path(lake.path(POLLS))) == [Path(path)]
-    batches = list(read_polls(Path(path)))
+    path = lake_landing.deliver(lake, polls, "20261121T101500Z-3f9a1c")
+    assert lake_landing.landed_files(Path(lake.path(lake_landing.POLLS))) == [Path(path)]
+    batches = list(lake_landing.read_polls(Path(path)))
     assert all(batch.schema == arrow_schema(SNAPSHOT) for batch in batches)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     expected = [(poll.cluster_id, epoch + timedelta(microseconds=poll.at), *row) for poll in polls for row in poll.rows]
@@ -75,10 +77,16 @@ def test_what_is_delivered_is_read_as_it_was(tmp_path_factory: pytest.TempPathFa
 def test_no_line_is_lost_where_a_file_is_unpacked_piece_by_piece(lake: Lake) -> None:
     """Lines of all lengths, which end anywhere in the pieces."""
     polls = [
-        Landed(f"c{number}", number, [("state", "topic", "t", "a", "v" * (number * 997 % 70_000), None, False)])
+        lake_landing.Landed(
+            f"c{number}", number, [("state", "topic", "t", "a", "v" * (number * 997 % 70_000), None, False)]
+        )
         for number in range(300)
     ]
-    read = [row for batch in read_polls(Path(deliver(lake, polls, "x"))) for row in batch.to_pylist()]
+    read = [
+        row
+        for batch in lake_landing.read_polls(Path(lake_landing.deliver(lake, polls, "x")))
+        for row in batch.to_pylist()
+    ]
     assert [(row["cluster_id"], len(row["value"])) for row in read] == [
         (poll.cluster_id, len(str(poll.rows[0][4]))) for poll in polls
     ]
@@ -104,16 +112,16 @@ def test_only_whole_files_of_this_user_are_seen(lake: Lake, tmp_path: Path, monk
             ear.bind("ear.json.gz")
         finally:
             os.chdir(here)
-        assert landed_files(folder) == [good]
-    assert landed_files(tmp_path / "not there") == landed_files(good) == []
+        assert lake_landing.landed_files(folder) == [good]
+    assert lake_landing.landed_files(tmp_path / "not there") == lake_landing.landed_files(good) == []
     for name in ("link", "nowhere", "loop", "folder", "pipe", "ear"):
-        with pytest.raises(BadLanding, match=f"{name}.json.gz"):
-            list(read_polls(folder / f"{name}.json.gz"))
-    assert list(read_polls(folder / "gone.json.gz")) == []
+        with pytest.raises(lake_landing.BadLanding, match=f"{name}.json.gz"):
+            list(lake_landing.read_polls(folder / f"{name}.json.gz"))
+    assert list(lake_landing.read_polls(folder / "gone.json.gz")) == []
     monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
-    assert landed_files(folder) == []
-    with pytest.raises(BadLanding, match="is not a file of this user"):
-        list(read_polls(good))
+    assert lake_landing.landed_files(folder) == []
+    with pytest.raises(lake_landing.BadLanding, match="is not a file of this user"):
+        list(lake_landing.read_polls(good))
 
 
 def row(**other: Any) -> list[Any]:
@@ -167,8 +175,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_no_file_of_polls_is_refused_and_named(lake: Lake, name: str) -> None:
     path = put(lake, HOSTILE[name]())
-    with pytest.raises(BadLanding) as caught:
-        list(read_polls(path))
+    with pytest.raises(lake_landing.BadLanding) as caught:
+        list(lake_landing.read_polls(path))
     said = str(caught.value)
     assert str(path) in said
     assert "delete it" in said
@@ -179,7 +187,7 @@ def test_what_is_no_file_of_polls_is_refused_and_named(lake: Lake, name: str) ->
 
 @pytest.mark.parametrize("cluster_id", ["..", "/", "a/../..", "%2e", "~", "a=b", "in_cluster_id=x", "é" * 60, "'; --"])
 def test_odd_ids_are_ids(lake: Lake, cluster_id: str) -> None:
-    (batch,) = read_polls(put(lake, packed([cluster_id, 7, GOOD[2]])))
+    (batch,) = lake_landing.read_polls(put(lake, packed([cluster_id, 7, GOOD[2]])))
     assert batch["cluster_id"].to_pylist() == [cluster_id]
 
 
@@ -190,8 +198,8 @@ def test_nothing_else_comes_out_of_any_bytes(
     path = tmp_path_factory.getbasetemp() / "any.json.gz"
     path.write_bytes(gzip.compress(data) if is_packed else data)
     try:
-        read = list(read_polls(path))
-    except BadLanding:
+        read = list(lake_landing.read_polls(path))
+    except lake_landing.BadLanding:
         return
     assert (read, data) == ([], b"")
 
@@ -208,8 +216,8 @@ def test_nothing_else_comes_out_of_any_json(tmp_path_factory: pytest.TempPathFac
     path = tmp_path_factory.getbasetemp() / "json.json.gz"
     path.write_bytes(gzip.compress(msgspec.json.encode(data) + b"\n"))
     try:
-        (batch,) = read_polls(path)
-    except BadLanding:
+        (batch,) = lake_landing.read_polls(path)
+    except lake_landing.BadLanding:
         return
     assert batch.num_rows == len(data[2])
 
@@ -245,8 +253,8 @@ def test_what_unpacks_to_more_than_there_may_be_is_refused_in_little_memory(
     )
     tracemalloc.start()
     try:
-        with pytest.raises(BadLanding):
-            for _ in read_polls(path):
+        with pytest.raises(lake_landing.BadLanding):
+            for _ in lake_landing.read_polls(path):
                 pass
         _, most = tracemalloc.get_traced_memory()
     finally:
@@ -257,8 +265,8 @@ def test_what_unpacks_to_more_than_there_may_be_is_refused_in_little_memory(
 def test_a_long_line_is_read_whole(lake: Lake) -> None:
     """Tens of megabytes in one line."""
     rows: list[Any] = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
-    path = deliver(lake, [Landed("c", 7, rows)], "x")
-    assert sum(batch.num_rows for batch in read_polls(Path(path))) == 40_000
+    path = lake_landing.deliver(lake, [lake_landing.Landed("c", 7, rows)], "x")
+    assert sum(batch.num_rows for batch in lake_landing.read_polls(Path(path))) == 40_000
 
 
 @contextmanager
@@ -274,10 +282,10 @@ def full_disk(more: int) -> Iterator[None]:
 
 def test_what_finds_no_room_is_not_delivered_and_leaves_nothing(lake: Lake) -> None:
     rows = [("state", "topic", f"t{number}", secrets.token_hex(40), None, None, False) for number in range(500)]
-    deliver(lake, [Landed("c", 1, [])], "before")
-    before = sorted(Path(lake.where, POLLS).iterdir())
+    lake_landing.deliver(lake, [lake_landing.Landed("c", 1, [])], "before")
+    before = sorted(Path(lake.where, lake_landing.POLLS).iterdir())
     with full_disk(4096), pytest.raises(OSError, match="File too large"):
-        deliver(lake, [Landed("c", 2, rows)], "torn")
-    assert sorted(Path(lake.where, POLLS).iterdir()) == before
-    deliver(lake, [Landed("c", 2, rows)], "whole")
-    assert len(landed_files(Path(lake.where, POLLS))) == 2
+        lake_landing.deliver(lake, [lake_landing.Landed("c", 2, rows)], "torn")
+    assert sorted(Path(lake.where, lake_landing.POLLS).iterdir()) == before
+    lake_landing.deliver(lake, [lake_landing.Landed("c", 2, rows)], "whole")
+    assert len(lake_landing.landed_files(Path(lake.where, lake_landing.POLLS))) == 2

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from console.lake import plans
 from console.lake.inputs import Inputs, Journals, MetadataLog, RequestLog, UnreadableInput
 from console.lake.kraft import LOG_FOLDER
 from console.lake.lake import Lake
 from console.lake.landing import POLLS, Landed, deliver
-from console.lake.plans import SOURCES, MetadataLogs, RequestLogs, Settings, Source, TooMuchIsBad
 from console.lake.plans import Polls as PollsSource
 from console.lake.schema import TABLES, arrow_schema
 from tests.lake.request_lines import log_of, produce
@@ -29,7 +29,7 @@ CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 class Reading:
     """A source that is asked as Spark asks it, its offsets as JSON: the rows that it gave, batch by batch."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: plans.Source) -> None:
         self.source = source
         self.at = source.initial()
         self.rows: list[dict[str, Any]] = []
@@ -63,24 +63,24 @@ class Reading:
         return [row["quarantined"] for row in self.rows if row["quarantined"] is not None]
 
 
-def settings(lake: Lake, **inputs: Any) -> Settings:
-    return Settings(lake.where, Inputs(**inputs), lake.path("hmac.key"))
+def settings(lake: Lake, **inputs: Any) -> plans.Settings:
+    return plans.Settings(lake.where, Inputs(**inputs), lake.path("hmac.key"))
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", plans.SOURCES)
 def test_where_nothing_is_there_is_nothing_new(lake: Lake, name: str) -> None:
-    source = SOURCES[name](settings(lake))
+    source = plans.SOURCES[name](settings(lake))
     start = source.initial()
     assert source.newest(start) == start
     assert list(source.parts(start, start)) == []
     source.committed(start)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", plans.SOURCES)
 def test_a_source_without_a_checkpoint_begins_where_bronze_ends(lake: Lake, name: str) -> None:
     known = {"read": {"x": 1}, "parts": []}
-    assert SOURCES[name](Settings(lake.where, Inputs(), "", begin={name: known})).initial() == known
-    assert SOURCES[name](Settings(lake.where, Inputs(), "", begin={"another": known})).initial() != known
+    assert plans.SOURCES[name](plans.Settings(lake.where, Inputs(), "", begin={name: known})).initial() == known
+    assert plans.SOURCES[name](plans.Settings(lake.where, Inputs(), "", begin={"another": known})).initial() != known
 
 
 # -- metadata logs -----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Controller:
 
 def log_of_controllers(lake: Lake, *folders: Path) -> Reading:
     logs = tuple(MetadataLog(str(folder / LOG_FOLDER), CLUSTER) for folder in folders)
-    return Reading(MetadataLogs(settings(lake, metadata_logs=logs)))
+    return Reading(plans.MetadataLogs(settings(lake, metadata_logs=logs)))
 
 
 def offsets(reading: Reading) -> list[int]:
@@ -208,10 +208,12 @@ def test_too_much_damage_is_refused_until_it_is_allowed(lake: Lake, tmp_path: Pa
         log.write()
     source = log_of_controllers(lake, tmp_path / "c").source
     end = source.newest(source.initial())
-    with pytest.raises(TooMuchIsBad, match=rf"2 of 102 batches of the metadata log of {CLUSTER} can't be read: 2\.0%"):
+    with pytest.raises(
+        plans.TooMuchIsBad, match=rf"2 of 102 batches of the metadata log of {CLUSTER} can't be read: 2\.0%"
+    ):
         source.parts(source.initial(), end)
-    allowed = Settings(lake.where, source._settings.inputs, lake.path("hmac.key"), 0.02)  # type: ignore[attr-defined]
-    reading = Reading(MetadataLogs(allowed))
+    allowed = plans.Settings(lake.where, source._settings.inputs, lake.path("hmac.key"), 0.02)  # type: ignore[attr-defined]
+    reading = Reading(plans.MetadataLogs(allowed))
     assert reading.go_on() == 102
 
 
@@ -270,7 +272,7 @@ def test_a_folder_without_a_log_is_said(lake: Lake, tmp_path: Path) -> None:
 
 def requests_of(lake: Lake, pattern: str, *, zone: str = "UTC", bad: float = 0.01) -> Reading:
     inputs = Inputs(request_logs=(RequestLog((pattern,), "c", 1, zone),))
-    return Reading(RequestLogs(Settings(lake.where, inputs, "", bad)))
+    return Reading(plans.RequestLogs(plans.Settings(lake.where, inputs, "", bad)))
 
 
 def clients(reading: Reading) -> Counter[str]:
@@ -331,7 +333,7 @@ def test_too_many_unreadable_lines_are_refused_until_they_are_allowed(lake: Lake
     live = tmp_path / "request.log"
     live.write_bytes(lines(*range(98)) + b"".join(lines(n)[:-80] + b"\n" for n in (98, 99)))
     reading = requests_of(lake, str(live))
-    with pytest.raises(TooMuchIsBad, match=f"2 of 100 lines of {live} can't be read"):
+    with pytest.raises(plans.TooMuchIsBad, match=f"2 of 100 lines of {live} can't be read"):
         reading.go_on()
     allowed = requests_of(lake, str(live), bad=0.02)
     allowed.go_on()
@@ -400,8 +402,8 @@ def test_a_landed_file_that_is_gone_is_no_rows_and_no_path_leads_out(lake: Lake,
 def test_a_journal_that_is_mostly_unreadable_is_refused(lake: Lake, tmp_path: Path) -> None:
     path = tmp_path / f"{CLUSTER}.jsonl"
     path.write_bytes(b"[1]\n" * 150)
-    reading = Reading(SOURCES["journals"](settings(lake, journals=(Journals(str(tmp_path)),))))
-    with pytest.raises(TooMuchIsBad, match=f"150 of 150 lines of {path}"):
+    reading = Reading(plans.SOURCES["journals"](settings(lake, journals=(Journals(str(tmp_path)),))))
+    with pytest.raises(plans.TooMuchIsBad, match=f"150 of 150 lines of {path}"):
         reading.go_on()
     path.write_bytes(b"[1]\n" * 50)
     assert reading.go_on() == 50

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.lake import policy_files
 from console.lake.entities import acl_attr
-from console.lake.policy_files import (
-    Expected,
-    Names,
-    Policy,
-    Wanted,
-    default_policies,
-    read_baseline,
-    read_policies,
-)
 from console.model.yaml_places import FileProblem
 
 HEAD = "version: 1\npolicies:\n"
@@ -37,25 +29,25 @@ GOOD = """\
 
 
 def test_a_policy_means_what_it_says() -> None:
-    assert read_policies(HEAD + GOOD) == (
-        Policy(
+    assert policy_files.read_policies(HEAD + GOOD) == (
+        policy_files.Policy(
             id="isr",
             severity="high",
             what="two",
             why="one is none",
             entity_type="topic",
-            names=Names(("*",), ("__*",)),
-            attrs=Names(("min.insync.replicas",)),
-            expected=Expected(at_least=2.0),
+            names=policy_files.Names(("*",), ("__*",)),
+            attrs=policy_files.Names(("min.insync.replicas",)),
+            expected=policy_files.Expected(at_least=2.0),
             inherits="min.insync.replicas",
             default="1",
         ),
     )
-    assert read_policies("") == read_policies("version: 1\npolicies:\n") == ()
+    assert policy_files.read_policies("") == policy_files.read_policies("version: 1\npolicies:\n") == ()
 
 
 def test_those_that_come_with_kac_can_be_read_and_told_apart() -> None:
-    policies = default_policies()
+    policies = policy_files.default_policies()
     assert len({policy.id for policy in policies}) == len(policies) > 15
     assert all(policy.expected_words or policy.expected.words for policy in policies)
     public = next(policy for policy in policies if policy.id == "public-write")
@@ -74,12 +66,12 @@ def test_the_page_of_docs_has_them_all() -> None:
         tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in page.splitlines() if line.startswith("| `")
     ]
     told = {row[0].strip("`"): row[1] for row in rows if len(row) == 4}
-    assert told == {policy.id: policy.severity for policy in default_policies()}
+    assert told == {policy.id: policy.severity for policy in policy_files.default_policies()}
     (example,) = [block for block in page.split("```") if "policies:" in block]
-    (policy,) = read_policies(example.removeprefix("yaml"))
-    assert policy.expected == next(each for each in default_policies() if each.id == policy.id).expected
+    (policy,) = policy_files.read_policies(example.removeprefix("yaml"))
+    assert policy.expected == next(each for each in policy_files.default_policies() if each.id == policy.id).expected
     (example,) = [block for block in page.split("```") if "baseline:" in block]
-    assert len(read_baseline(example.removeprefix("yaml"))) == 2
+    assert len(policy_files.read_baseline(example.removeprefix("yaml"))) == 2
 
 
 def test_a_baseline_means_what_it_says() -> None:
@@ -89,12 +81,12 @@ baseline:
   - broker: <default>
     values: {log.cleaner.threads: 2, unclean.leader.election.enable: no, compression.type: ~, a: [a, b]}
 """
-    about = ("broker", Names(("<default>",)))
-    assert read_baseline(text) == (
-        Wanted(*about, "log.cleaner.threads", "2"),
-        Wanted(*about, "unclean.leader.election.enable", "false"),
-        Wanted(*about, "compression.type", None),
-        Wanted(*about, "a", "a,b"),
+    about = ("broker", policy_files.Names(("<default>",)))
+    assert policy_files.read_baseline(text) == (
+        policy_files.Wanted(*about, "log.cleaner.threads", "2"),
+        policy_files.Wanted(*about, "unclean.leader.election.enable", "false"),
+        policy_files.Wanted(*about, "compression.type", None),
+        policy_files.Wanted(*about, "a", "a,b"),
     )
 
 
@@ -121,15 +113,15 @@ def test_what_is_wrong_is_said_by_line(change: tuple[str, str], line: int, says:
     wrong = (HEAD + GOOD).replace(*change, 1)
     assert wrong != HEAD + GOOD
     with pytest.raises(FileProblem, match=re.escape(says)) as raised:
-        read_policies(wrong, "mine.yaml")
+        policy_files.read_policies(wrong, "mine.yaml")
     assert str(raised.value).startswith(f"mine.yaml:{line}: ")
 
 
 def test_an_id_is_there_once() -> None:
     with pytest.raises(FileProblem, match="yaml:2: policies must be a list"):
-        read_policies("version: 1\npolicies: 3\n")
+        policy_files.read_policies("version: 1\npolicies: 3\n")
     with pytest.raises(FileProblem, match="yaml:13: duplicate id isr"):
-        read_policies(HEAD + GOOD + GOOD)
+        policy_files.read_policies(HEAD + GOOD + GOOD)
 
 
 @given(glob=st.text("a.*?_\n", min_size=1, max_size=6), name=st.text("a.b_\n*", max_size=6))
@@ -143,5 +135,5 @@ def test_globs_are_of_whole_names(glob: str, name: str) -> None:
 
     # `$` of Python and Java stands before a last line break too; no name of Kafka's ends with one.
     name = name.rstrip("\n")
-    assert bool(re.search(Names((glob,)).pattern, name)) == fits(glob, name)
-    assert not re.search(Names(("*",), (glob,)).pattern, name) or not fits(glob, name)
+    assert bool(re.search(policy_files.Names((glob,)).pattern, name)) == fits(glob, name)
+    assert not re.search(policy_files.Names(("*",), (glob,)).pattern, name) or not fits(glob, name)

@@ -17,17 +17,9 @@ import pytest
 from console.lake.entities import quota_key
 from console.lake.schema import QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST_1S, USAGE_KEYS, arrow_schema
 from console.lake.transforms import quota_usage
-from console.lake.transforms.quota_usage import (
-    FIGURES,
-    PART_MINUTES,
-    PART_SECONDS,
-    SCOPE,
-    Limits,
-    two_digits_up,
-    used_minutes,
-)
+from console.lake.transforms import quota_usage as transforms_quota_usage
 from console.model.quota import Effective, effective
-from tests.lake.quota_worlds import NAMES, START, Limit, at, history_rows, holding, random_limits
+from tests.lake import quota_worlds
 
 SECONDS = 200
 PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -50,7 +42,7 @@ class Used(NamedTuple):
         return {
             "cluster_id": self.cluster,
             "broker_id": self.broker,
-            "second": at(self.second),
+            "second": quota_worlds.at(self.second),
             "principal": self.principal,
             "client_id": self.client,
             "api": self.api,
@@ -86,12 +78,12 @@ def scope(limit: Effective | None, user: str, client: str) -> tuple[str | None, 
     return (None if shared == "client-id" else user, None if shared == "user" else client)
 
 
-def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
+def counted(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """quota_usage less what is suggested, by its key."""
     amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     waits: dict[tuple[Any, ...], int] = defaultdict(int)
     found: dict[tuple[Any, ...], tuple[int, Effective | None]] = {}
-    held = {(use.cluster, use.second): holding(limits, use.cluster, use.second) for use in uses}
+    held = {(use.cluster, use.second): quota_worlds.holding(limits, use.cluster, use.second) for use in uses}
     for use in uses:
         user = use.principal.split(":", 1)[1]
         of = {
@@ -128,23 +120,31 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
     return made
 
 
-def limits_of(cluster: str, limits: Sequence[Limit]) -> Limits:
-    return Limits(history_rows([limit for limit in limits if limit.cluster == cluster]), None)
+def limits_of(cluster: str, limits: Sequence[quota_worlds.Limit]) -> transforms_quota_usage.Limits:
+    return transforms_quota_usage.Limits(
+        quota_worlds.history_rows([limit for limit in limits if limit.cluster == cluster]), None
+    )
 
 
-def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
+def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[dict[str, Any]]:
     """Each part of an hour of a cluster, with the seconds before it, in two tables: a second may be in both."""
     made = []
     for cluster in sorted({use.cluster for use in uses}):
         of_cluster = sorted((use for use in uses if use.cluster == cluster), key=lambda use: use.second)
-        rows = [(int(at(use.second).timestamp()), use.row()) for use in of_cluster]
-        for part in {second // PART_SECONDS for second, _ in rows}:
-            near = [row for second, row in rows if part * PART_SECONDS - 10 < second < (part + 1) * PART_SECONDS]
+        rows = [(int(quota_worlds.at(use.second).timestamp()), use.row()) for use in of_cluster]
+        for part in {second // transforms_quota_usage.PART_SECONDS for second, _ in rows}:
+            near = [
+                row
+                for second, row in rows
+                if part * transforms_quota_usage.PART_SECONDS - 10
+                < second
+                < (part + 1) * transforms_quota_usage.PART_SECONDS
+            ]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
-            wanted = range(part * PART_MINUTES, (part + 1) * PART_MINUTES)
+            wanted = range(part * transforms_quota_usage.PART_MINUTES, (part + 1) * transforms_quota_usage.PART_MINUTES)
             half = seconds.num_rows // 2
             tables = (seconds.slice(0, half), seconds.slice(half))
-            made.append(used_minutes(cluster, tables, wanted, limits_of(cluster, limits)))
+            made.append(transforms_quota_usage.used_minutes(cluster, tables, wanted, limits_of(cluster, limits)))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 
@@ -152,9 +152,11 @@ def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]
 def judged(minutes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What all minutes of each scope suggest. The figures are computed by SQL, as the application does it."""
     used = pa.Table.from_pylist([dict(each) for each in minutes], schema=arrow_schema(QUOTA_USAGE))
-    figures = ", ".join(f"{sql} AS {name}" for name, sql in FIGURES.items())
+    figures = ", ".join(f"{sql} AS {name}" for name, sql in transforms_quota_usage.FIGURES.items())
     with duckdb.connect() as database:
-        rows = database.sql(f"SELECT {', '.join(SCOPE)}, {figures} FROM used GROUP BY ALL").to_arrow_table()
+        rows = database.sql(
+            f"SELECT {', '.join(transforms_quota_usage.SCOPE)}, {figures} FROM used GROUP BY ALL"
+        ).to_arrow_table()
     assert used.num_rows >= rows.num_rows
     made = quota_usage.suggestions(rows)
     assert made.schema == arrow_schema(QUOTA_SUGGESTION)
@@ -173,16 +175,20 @@ def close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def worlds() -> tuple[list[Used], list[Limit]]:
+def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
     """Requests and limits of many clusters, the last with a throttled producer."""
     chosen = random.Random(11)
     clusters = [f"c{number}" for number in range(20)]
-    limits = [limit for number, name in enumerate(clusters) for limit in random_limits(chosen, name, number, SECONDS)]
+    limits = [
+        limit
+        for number, name in enumerate(clusters)
+        for limit in quota_worlds.random_limits(chosen, name, number, SECONDS)
+    ]
     uses = [use for number, name in enumerate(clusters) for use in random_uses(chosen, name, 5 + number * 4)]
     limits += [
-        Limit("c0", quota_key({"user": None, "client-id": None}), PERCENTAGE, 3.0, 0, None),
-        Limit("throttled", quota_key({"user": None}), PRODUCER, 500.0, 0, None),
-        Limit("throttled", quota_key({"client-id": "x"}), PRODUCER, 1e9, 0, None),
+        quota_worlds.Limit("c0", quota_key({"user": None, "client-id": None}), PERCENTAGE, 3.0, 0, None),
+        quota_worlds.Limit("throttled", quota_key({"user": None}), PRODUCER, 500.0, 0, None),
+        quota_worlds.Limit("throttled", quota_key({"client-id": "x"}), PRODUCER, 1e9, 0, None),
     ]
     uses += [
         Used("throttled", 1, 60, "User:a", "x", "PRODUCE", 12_000, 5.0, ()),
@@ -193,17 +199,19 @@ def worlds() -> tuple[list[Used], list[Limit]]:
 
 
 @pytest.fixture(scope="module")
-def used(worlds: tuple[list[Used], list[Limit]]) -> list[dict[str, Any]]:
+def used(worlds: tuple[list[Used], list[quota_worlds.Limit]]) -> list[dict[str, Any]]:
     """quota_usage of all of them."""
     return usage(*worlds)
 
 
-def test_it_counts_what_a_plain_count_does(used: list[dict[str, Any]], worlds: tuple[list[Used], list[Limit]]) -> None:
+def test_it_counts_what_a_plain_count_does(
+    used: list[dict[str, Any]], worlds: tuple[list[Used], list[quota_worlds.Limit]]
+) -> None:
     expected = counted(*worlds)
     ours = {
         (
             *(row[name] for name in ("cluster_id", "broker_id", "quota_key", "scope_user", "scope_client")),
-            int((row["minute"] - START) / timedelta(minutes=1)),
+            int((row["minute"] - quota_worlds.START) / timedelta(minutes=1)),
         ): row
         for row in used
     }
@@ -236,7 +244,7 @@ def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
 
 
 def test_several_rows_of_a_second_and_its_key_count_as_their_sum(
-    used: list[dict[str, Any]], worlds: tuple[list[Used], list[Limit]]
+    used: list[dict[str, Any]], worlds: tuple[list[Used], list[quota_worlds.Limit]]
 ) -> None:
     uses, limits = worlds
     parts = [
@@ -261,7 +269,7 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
         {
             "cluster_id": "c",
             "broker_id": 1,
-            "minute": START + timedelta(minutes=number),
+            "minute": quota_worlds.START + timedelta(minutes=number),
             "quota_key": PRODUCER,
             "scope_user": "a",
             "scope_client": None,
@@ -343,8 +351,8 @@ def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: 
     """Of random use: a plain count of each scope's minutes, and what each kind of reason promises."""
     scopes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in used:
-        scopes[tuple(row[name] for name in SCOPE)].append(row)
-    told = {tuple(row[name] for name in SCOPE): row for row in judged(used)}
+        scopes[tuple(row[name] for name in transforms_quota_usage.SCOPE)].append(row)
+    told = {tuple(row[name] for name in transforms_quota_usage.SCOPE): row for row in judged(used)}
     assert told.keys() == scopes.keys()
     for scope, rows in scopes.items():
         limit, value, reason = scope[4], told[scope]["suggested_value"], told[scope]["reason"]
@@ -364,17 +372,17 @@ def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: 
 def test_two_digits_up() -> None:
     bytes_ = {1234.0: 1300.0, 1200.0: 1200.0, 99.1: 100.0, 0.5: 1.0, 7.0: 7.0, 7.01: 8.0, 1e9: 1e9, 10_000_001.0: 11e6}
     percents = {2.875: 2.9, 0.123: 0.13, 12.0: 12.0, 100.5: 110.0, 0.29: 0.29}
-    assert {value: two_digits_up(value, True) for value in bytes_} == bytes_
-    assert {value: two_digits_up(value, False) for value in percents} == percents
+    assert {value: transforms_quota_usage.two_digits_up(value, True) for value in bytes_} == bytes_
+    assert {value: transforms_quota_usage.two_digits_up(value, False) for value in percents} == percents
 
 
 # -- limits over time ------------------------------------------------------------------------------------------------
 
 
-def held(limits: Limits, user: str, client: str, second: int) -> dict[str, tuple[float, int]]:
+def held(limits: transforms_quota_usage.Limits, user: str, client: str, second: int) -> dict[str, tuple[float, int]]:
     """Value and level by key."""
     times, made = limits.of(user, client)
-    now = made[bisect_right(times, int(at(second).timestamp() * 1e6)) - 1]
+    now = made[bisect_right(times, int(quota_worlds.at(second).timestamp() * 1e6)) - 1]
     return {key: (each.value, each.level) for key, each in now.items()}
 
 
@@ -383,10 +391,14 @@ def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
     levels = set()
     # From hardly any limit, so that the last levels count too, to one for almost every entity there can be.
     for size in range(1, 13):
-        made = random_limits(chosen, "c", size * size // 2 + 1, 40)
-        limits, by_second = limits_of("c", made), [holding(made, "c", second) for second in range(40)]
+        made = quota_worlds.random_limits(chosen, "c", size * size // 2 + 1, 40)
+        limits, by_second = limits_of("c", made), [quota_worlds.holding(made, "c", second) for second in range(40)]
         for _ in range(200):
-            user, client, second = chosen.choice(NAMES), chosen.choice(["", *NAMES]), chosen.randrange(40)
+            user, client, second = (
+                chosen.choice(quota_worlds.NAMES),
+                chosen.choice(["", *quota_worlds.NAMES]),
+                chosen.randrange(40),
+            )
             wanted = {key: effective(by_second[second], user, client, key) for key in USAGE_KEYS}
             found = held(limits, user, client, second)
             assert found == {key: (each.value, each.level) for key, each in wanted.items() if each is not None}
@@ -396,11 +408,13 @@ def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
 
 def test_what_the_first_poll_shows_held_before_it_and_later_polls_hold_from_then_on() -> None:
     made = [
-        Limit("c", quota_key({"user": "a"}), PRODUCER, 1000.0, 10, None),
-        Limit("c", quota_key({"user": "b"}), PRODUCER, 2000.0, 20, None),
+        quota_worlds.Limit("c", quota_key({"user": "a"}), PRODUCER, 1000.0, 10, None),
+        quota_worlds.Limit("c", quota_key({"user": "b"}), PRODUCER, 2000.0, 20, None),
     ]
     uses = [(user, second) for user in ("a", "b") for second in (5, 15, 20)]
     for source, before in (("snapshot", 1000.0), ("kraft_log", None)):
-        limits = Limits(history_rows(made, source), int(at(10).timestamp() * 1e6))
+        limits = transforms_quota_usage.Limits(
+            quota_worlds.history_rows(made, source), int(quota_worlds.at(10).timestamp() * 1e6)
+        )
         found = [held(limits, user, "x", second).get(PRODUCER, (None, 0))[0] for user, second in uses]
         assert found == [before, 1000.0, 1000.0, None, None, 2000.0]

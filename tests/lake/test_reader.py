@@ -18,28 +18,9 @@ from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.lake import delta_log
+from console.lake import delta_log, reader, schema
 from console.lake.files import DamagedLake, Filesystem, LakeError
 from console.lake.lake import Lake, NoLake
-from console.lake.reader import (
-    Change,
-    Drifted,
-    Pair,
-    Tables,
-    Wanted,
-    Window,
-    drift,
-    first_polls,
-    fleet_freshness,
-    freshness,
-    gaps,
-    hottest,
-    minutes,
-    throttled_minutes,
-    timeline,
-    violations,
-)
-from console.lake.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
 from console.model.snapshot import Snapshot
 from console.present.lake import fleet_text, usage_by_minute
 from console.present.lake_rows import change_lines
@@ -53,29 +34,29 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[reader.Tables]:
     where = str(tmp_path_factory.mktemp("sample") / "lake")
     sample_lake.make_lake(where)
-    with closing(Tables(where)) as opened:
+    with closing(reader.Tables(where)) as opened:
         yield opened
 
 
-def rows() -> list[Change]:
+def rows() -> list[reader.Change]:
     """What the lake was made of, from late to early."""
-    made = [Change(*row) for row in sample_lake.history(CLUSTER, NOON)]
+    made = [reader.Change(*row) for row in sample_lake.history(CLUSTER, NOON)]
     return sorted(made, key=lambda row: (-row.valid_from.timestamp(), *row.place[1:]))
 
 
-def test_a_timeline_is_what_was_written_from_late_to_early(tables: Tables) -> None:
-    assert timeline(tables, Wanted()) == rows()
-    assert timeline(tables, Wanted(CLUSTER)) == [row for row in rows() if row.cluster_id == CLUSTER]
-    assert timeline(tables, Wanted("nobody")) == []
-    assert [row.attr for row in timeline(tables, Wanted(text="ORDERS compact"))] == ["cleanup.policy"]
-    assert timeline(tables, Wanted(text="%")) == []
+def test_a_timeline_is_what_was_written_from_late_to_early(tables: reader.Tables) -> None:
+    assert reader.timeline(tables, reader.Wanted()) == rows()
+    assert reader.timeline(tables, reader.Wanted(CLUSTER)) == [row for row in rows() if row.cluster_id == CLUSTER]
+    assert reader.timeline(tables, reader.Wanted("nobody")) == []
+    assert [row.attr for row in reader.timeline(tables, reader.Wanted(text="ORDERS compact"))] == ["cleanup.policy"]
+    assert reader.timeline(tables, reader.Wanted(text="%")) == []
 
 
-def test_a_timeline_of_an_entity_has_the_gaps_with_it(tables: Tables) -> None:
-    found = timeline(tables, Wanted(CLUSTER, (("topic", "orders"), ("acl", "TOPIC:LITERAL:orders"))))
+def test_a_timeline_of_an_entity_has_the_gaps_with_it(tables: reader.Tables) -> None:
+    found = reader.timeline(tables, reader.Wanted(CLUSTER, (("topic", "orders"), ("acl", "TOPIC:LITERAL:orders"))))
     wanted = [
         row
         for row in rows()
@@ -86,10 +67,10 @@ def test_a_timeline_of_an_entity_has_the_gaps_with_it(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("who", ["bob", "User:bob"])
-def test_who_may_have_done_it_is_found_too(tables: Tables, who: str) -> None:
-    found = timeline(tables, Wanted(CLUSTER, principal=who))
+def test_who_may_have_done_it_is_found_too(tables: reader.Tables, who: str) -> None:
+    found = reader.timeline(tables, reader.Wanted(CLUSTER, principal=who))
     assert {row.principal for row in found} == {"User:bob", "User:alice, User:bob"}
-    assert timeline(tables, Wanted(CLUSTER, principal="bo")) == []
+    assert reader.timeline(tables, reader.Wanted(CLUSTER, principal="bo")) == []
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -100,7 +81,7 @@ def test_who_may_have_done_it_is_found_too(tables: Tables, who: str) -> None:
     limit=st.integers(1, 6),
 )
 def test_a_timeline_is_the_latest_of_what_a_filter_leaves(
-    tables: Tables, key: str | None, since: int | None, until: int | None, limit: int
+    tables: reader.Tables, key: str | None, since: int | None, until: int | None, limit: int
 ) -> None:
     from fnmatch import fnmatchcase
 
@@ -112,34 +93,34 @@ def test_a_timeline_is_the_latest_of_what_a_filter_leaves(
         and (after is None or row.valid_from >= after)
         and (before is None or row.valid_from < before)
     ]
-    assert timeline(tables, Wanted(None, (), after, before, key), limit) == wanted[:limit]
-    assert timeline(tables, Wanted(None, (), after, before, key)) == wanted
+    assert reader.timeline(tables, reader.Wanted(None, (), after, before, key), limit) == wanted[:limit]
+    assert reader.timeline(tables, reader.Wanted(None, (), after, before, key)) == wanted
 
 
-def test_drift_comes_with_the_severest_first(tables: Tables) -> None:
-    written = [Drifted(*row) for row in sample_lake.drift(CLUSTER, NOON)]
-    found = drift(tables)
+def test_drift_comes_with_the_severest_first(tables: reader.Tables) -> None:
+    written = [reader.Drifted(*row) for row in sample_lake.drift(CLUSTER, NOON)]
+    found = reader.drift(tables)
     assert sorted(found, key=repr) == sorted(written, key=repr)
     order = ["high", "medium", "low"]
     assert [row.severity for row in found] == sorted((row.severity for row in found), key=order.index)
-    assert {row.entity for row in drift(tables, CLUSTER, "broker")} == {
+    assert {row.entity for row in reader.drift(tables, CLUSTER, "broker")} == {
         ("broker", "1"),
         ("broker", "2"),
         ("broker", "3"),
     }
-    assert [row.this_value for row in drift(tables, CLUSTER, "broker", "log.d*")] == ["/mnt/kafka"]
-    assert [row.entity[1] for row in drift(tables, CLUSTER, "baseline")] == ["payments", EVIL]
+    assert [row.this_value for row in reader.drift(tables, CLUSTER, "broker", "log.d*")] == ["/mnt/kafka"]
+    assert [row.entity[1] for row in reader.drift(tables, CLUSTER, "baseline")] == ["payments", EVIL]
 
 
-def test_violations_that_are_and_that_were(tables: Tables) -> None:
-    found = [(row.policy_id, row.last_seen is None) for row in violations(tables, CLUSTER)]
+def test_violations_that_are_and_that_were(tables: reader.Tables) -> None:
+    found = [(row.policy_id, row.last_seen is None) for row in reader.violations(tables, CLUSTER)]
     assert found == [("min-isr", True), ("retention", False)]
-    assert violations(tables, OTHER) == []
+    assert reader.violations(tables, OTHER) == []
 
 
-def used(pair: Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
+def used(pair: reader.Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
     """The rows of a pair in a window, as plain Python finds them."""
-    named = (dict(zip(QUOTA_USAGE.names, row, strict=True)) for row in sample_lake.usage(CLUSTER, NOON))
+    named = (dict(zip(schema.QUOTA_USAGE.names, row, strict=True)) for row in sample_lake.usage(CLUSTER, NOON))
     return [
         row
         for row in named
@@ -147,8 +128,8 @@ def used(pair: Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_hottest_pairs_are_those_nearest_to_their_limits(tables: Tables) -> None:
-    found = hottest(tables, Window(CLUSTER))
+def test_the_hottest_pairs_are_those_nearest_to_their_limits(tables: reader.Tables) -> None:
+    found = reader.hottest(tables, reader.Window(CLUSTER))
     assert [(row.pair.scope_user, row.pair.scope_client) for row in found] == [
         ("alice", "checkout"),
         ("svc-8", None),
@@ -170,34 +151,34 @@ def test_the_hottest_pairs_are_those_nearest_to_their_limits(tables: Tables) -> 
         assert row.series == tuple(sorted(by_minute.items()))
 
 
-def test_usage_of_a_window_a_key_and_a_user(tables: Tables) -> None:
+def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
     since, until = NOON - 100 * MINUTE, NOON - 90 * MINUTE
-    (row,) = hottest(tables, Window(CLUSTER, since, until, "producer_byte_rate", "User:alice"))
+    (row,) = reader.hottest(tables, reader.Window(CLUSTER, since, until, "producer_byte_rate", "User:alice"))
     assert [at for at, _ in row.series] == [since + n * MINUTE for n in range(10)]
-    lines = minutes(tables, Window(CLUSTER, since, until), row.pair)
+    lines = reader.minutes(tables, reader.Window(CLUSTER, since, until), row.pair)
     assert [(each.minute, each.broker_id, each.rate_max_10s) for each in lines] == [
         (each["minute"], each["broker_id"], each["rate_max_10s"])
         for each in sorted(used(row.pair, since, until), key=lambda each: (each["minute"], each["broker_id"]))
     ]
-    assert len(hottest(tables, Window(CLUSTER), 2)) == 2
-    assert hottest(tables, Window(OTHER)) == []
-    assert freshness(tables, CLUSTER, of=(QUOTA_USAGE,))[0].as_of == NOON
+    assert len(reader.hottest(tables, reader.Window(CLUSTER), 2)) == 2
+    assert reader.hottest(tables, reader.Window(OTHER)) == []
+    assert reader.freshness(tables, CLUSTER, of=(schema.QUOTA_USAGE,))[0].as_of == NOON
 
 
-def test_who_was_throttled_is_summed_by_minute(tables: Tables) -> None:
+def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
     """Over keys and brokers; and drawn are those that were throttled most, with how near they came to the quota."""
     since = NOON - 30 * MINUTE
-    found = throttled_minutes(tables, CLUSTER, since)
+    found = reader.throttled_minutes(tables, CLUSTER, since)
     mine = [
         each
-        for row in hottest(tables, Window(CLUSTER))
+        for row in reader.hottest(tables, reader.Window(CLUSTER))
         for each in used(row.pair, since, NOON + MINUTE)
         if each["throttled_requests"]
     ]
     assert {each.minute for each in found} == {each["minute"] for each in mine}
     assert sum(each.requests for each in found) == sum(each["throttled_requests"] for each in mine) > 0
     assert [each.minute for each in found] == sorted(each.minute for each in found)
-    assert throttled_minutes(tables, OTHER, since) == []
+    assert reader.throttled_minutes(tables, OTHER, since) == []
     drawn = usage_by_minute(found)
     assert [name.partition(" % ")[0] for name in drawn] == ["alice / checkout 120", "svc-8 / * 120"]
     first = next(each for each in found if each.scope_user == "alice")
@@ -222,12 +203,12 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
     polls = [{"cluster_id": name, "observed_ts": NOON + number * MINUTE} for number, name in enumerate(names[1:])]
     polls.append({"cluster_id": "c0", "observed_ts": NOON - 50 * DAY})  # not polled any more
     failed = {"cluster_id": "c3", "observed_ts": NOON + DAY, "kind": "failed"}
-    delta_lake.put(lake, HISTORY, arrow_rows(HISTORY, [*of_clusters, gap]))
+    delta_lake.put(lake, schema.HISTORY, arrow_rows(schema.HISTORY, [*of_clusters, gap]))
     for each in ({"kind": "heartbeat", **poll} for poll in (*polls, failed)):
-        delta_lake.put(lake, SNAPSHOT, arrow_rows(SNAPSHOT, [each]))
+        delta_lake.put(lake, schema.SNAPSHOT, arrow_rows(schema.SNAPSHOT, [each]))
     record = {"cluster_id": "c1", "record_ts": NOON + 9 * MINUTE}
-    delta_lake.put(lake, KRAFT_RECORD, arrow_rows(KRAFT_RECORD, [record]))
-    with closing(Tables(lake.where)) as opened:
+    delta_lake.put(lake, schema.KRAFT_RECORD, arrow_rows(schema.KRAFT_RECORD, [record]))
+    with closing(reader.Tables(lake.where)) as opened:
         asked: list[str] = []
         ask = opened.ask
 
@@ -236,7 +217,7 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
             return ask(sql, parameters)
 
         monkeypatch.setattr(opened, "ask", counted)
-        found = fleet_freshness(opened, HISTORY)
+        found = reader.fleet_freshness(opened, schema.HISTORY)
         assert len(asked) <= 6
         assert (found.clusters, found.as_of, found.oldest, found.oldest_cluster, found.unpolled) == (
             7,
@@ -245,7 +226,7 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
             "c0",
             ("c2",),
         )
-        assert [freshness(opened, name, of=(HISTORY,))[0].as_of for name in ("c0", "c1", "c3")] == [
+        assert [reader.freshness(opened, name, of=(schema.HISTORY,))[0].as_of for name in ("c0", "c1", "c3")] == [
             NOON - 50 * DAY,
             NOON + 9 * MINUTE,
             NOON + 2 * MINUTE,
@@ -278,9 +259,9 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     ]
     common = {"entity_type": "topic", "new_value": "1", "source": "snapshot", "is_current": True, "attribution": "none"}
     lake = Lake.create(str(tmp_path / "lake"))
-    delta_lake.put(lake, HISTORY, arrow_rows(HISTORY, [{**common, **row} for row in rows]))
-    opened = Tables(lake.where)
-    found = timeline(opened, Wanted(), folded=True)
+    delta_lake.put(lake, schema.HISTORY, arrow_rows(schema.HISTORY, [{**common, **row} for row in rows]))
+    opened = reader.Tables(lake.where)
+    found = reader.timeline(opened, reader.Wanted(), folded=True)
     assert [(row.cluster_id, row.entity_key, row.valid_from - NOON) for row in found if not row.is_first_poll] == [
         ("many", "new", timedelta(hours=3)),
         *(("few", f"t{number // 3}", timedelta(hours=2)) for number in range(9)),
@@ -297,8 +278,8 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
         "it was so when the cluster was first looked at: what was before that is not known"
     )
     assert found == sorted(found, key=lambda row: row.place)
-    assert len(timeline(opened, Wanted())) == len(rows)
-    assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]
+    assert len(reader.timeline(opened, reader.Wanted())) == len(rows)
+    assert reader.timeline(opened, reader.Wanted(until=NOON), folded=True) == found[-1:]
     opened.close()
 
 
@@ -308,48 +289,50 @@ def test_what_the_first_poll_showed_is_no_change(tmp_path: Path) -> None:
     seen = (*written[:6], polled, *written[7:12], "snapshot")
     changed = (*written[:3], "flush.ms", *written[4:12], "snapshot")
     lake = Lake.create(str(tmp_path / "lake"))
-    delta_lake.put(lake, HISTORY, sample_lake.arrow("history", [seen, changed, written]))
-    opened = Tables(lake.where)
-    first = first_polls(opened, [written[0]]).get(written[0])
+    delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", [seen, changed, written]))
+    opened = reader.Tables(lake.where)
+    first = reader.first_polls(opened, [written[0]]).get(written[0])
     assert first == polled
-    assert [row.is_first_seen(first) for row in timeline(opened, Wanted())] == [False, False, True]
-    assert first_polls(opened, ["nobody"]) == {}
+    assert [row.is_first_seen(first) for row in reader.timeline(opened, reader.Wanted())] == [False, False, True]
+    assert reader.first_polls(opened, ["nobody"]) == {}
 
 
-def test_freshness_and_gaps(tables: Tables) -> None:
-    found = {each.table.name: each for each in freshness(tables, CLUSTER)}
+def test_freshness_and_gaps(tables: reader.Tables) -> None:
+    found = {each.table.name: each for each in reader.freshness(tables, CLUSTER)}
     assert {each.as_of for each in found.values()} == {NOON}
-    assert {each.run for each in found.values()} == {tables.run(HISTORY)}
+    assert {each.run for each in found.values()} == {tables.run(schema.HISTORY)}
     assert all(each.built is not None and each.built <= datetime.now(UTC) for each in found.values())
-    assert freshness(tables, OTHER, of=(HISTORY,))[0].as_of == NOON - 120 * MINUTE
-    nothing = freshness(tables, "nobody", of=(DRIFT,))[0]
+    assert reader.freshness(tables, OTHER, of=(schema.HISTORY,))[0].as_of == NOON - 120 * MINUTE
+    nothing = reader.freshness(tables, "nobody", of=(schema.DRIFT,))[0]
     assert (nothing.as_of, nothing.built, nothing.run) == (None, None, None)
-    assert [(gap.since, gap.until) for gap in gaps(tables, CLUSTER)] == [(NOON - 180 * MINUTE, NOON - 120 * MINUTE)]
-    assert gaps(tables, CLUSTER, NOON - 60 * MINUTE) == []
-    assert tables.clusters(HISTORY) == [CLUSTER, OTHER]
+    assert [(gap.since, gap.until) for gap in reader.gaps(tables, CLUSTER)] == [
+        (NOON - 180 * MINUTE, NOON - 120 * MINUTE)
+    ]
+    assert reader.gaps(tables, CLUSTER, NOON - 60 * MINUTE) == []
+    assert tables.clusters(schema.HISTORY) == [CLUSTER, OTHER]
 
 
 def test_what_is_shown_stays_of_one_version_while_others_write(tmp_path: Path) -> None:
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
-    with closing(Tables(lake.where)) as opened:
-        before, run = timeline(opened, Wanted(CLUSTER)), opened.run(HISTORY)
+    with closing(reader.Tables(lake.where)) as opened:
+        before, run = reader.timeline(opened, reader.Wanted(CLUSTER)), opened.run(schema.HISTORY)
         assert opened.is_latest
         more = [(*row[:2], "new-one", *row[3:]) for row in sample_lake.history(CLUSTER, NOON)]
-        newer = delta_lake.put(lake, HISTORY, sample_lake.arrow("history", more))
-        assert (timeline(opened, Wanted(CLUSTER)), opened.run(HISTORY)) == (before, run)
+        newer = delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", more))
+        assert (reader.timeline(opened, reader.Wanted(CLUSTER)), opened.run(schema.HISTORY)) == (before, run)
         assert not opened.is_latest
-        again = Tables(lake.where, former=opened)
-        assert len(timeline(again, Wanted(CLUSTER))) == 2 * len(before)
-        assert again.run(HISTORY) == newer
+        again = reader.Tables(lake.where, former=opened)
+        assert len(reader.timeline(again, reader.Wanted(CLUSTER))) == 2 * len(before)
+        assert again.run(schema.HISTORY) == newer
         assert again.is_latest
 
 
 def test_a_table_that_was_not_there_is_seen_to_come(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    with closing(Tables(lake.where)) as opened:
-        assert drift(opened) == []
+    with closing(reader.Tables(lake.where)) as opened:
+        assert reader.drift(opened) == []
         assert opened.is_latest
-        delta_lake.put(lake, DRIFT, sample_lake.arrow("drift", sample_lake.drift(CLUSTER, NOON)))
+        delta_lake.put(lake, schema.DRIFT, sample_lake.arrow("drift", sample_lake.drift(CLUSTER, NOON)))
         assert not opened.is_latest
 
 
@@ -365,18 +348,18 @@ def test_of_a_newer_version_only_what_was_committed_since_is_read(
         return newest(files, folder)
 
     monkeypatch.setattr(delta_log, "newest", counted)
-    with closing(Tables(lake.where)) as opened:
-        freshness(opened, CLUSTER)
+    with closing(reader.Tables(lake.where)) as opened:
+        reader.freshness(opened, CLUSTER)
         assert len(replayed) > 4
         replayed.clear()
-        delta_lake.put(lake, HISTORY, sample_lake.arrow("history", sample_lake.history(CLUSTER, NOON)))
-        again = Tables(lake.where, former=opened)
-        assert freshness(again, CLUSTER) != []
-        assert not {lake.folder(table) for table in (HISTORY, SNAPSHOT, QUOTA_USAGE)} & {*replayed}
-        assert len(timeline(again, Wanted())) == len(rows())
-        delta_lake.put(lake, HISTORY, sample_lake.arrow("history", []), overwrite=True)
-        assert timeline(Tables(lake.where, former=again), Wanted()) == []
-        assert len(timeline(opened, Wanted())) == len(rows())
+        delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", sample_lake.history(CLUSTER, NOON)))
+        again = reader.Tables(lake.where, former=opened)
+        assert reader.freshness(again, CLUSTER) != []
+        assert not {lake.folder(table) for table in (schema.HISTORY, schema.SNAPSHOT, schema.QUOTA_USAGE)} & {*replayed}
+        assert len(reader.timeline(again, reader.Wanted())) == len(rows())
+        delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", []), overwrite=True)
+        assert reader.timeline(reader.Tables(lake.where, former=again), reader.Wanted()) == []
+        assert len(reader.timeline(opened, reader.Wanted())) == len(rows())
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -414,19 +397,19 @@ def test_the_rows_that_were_made_last_hold(
             for entity, attrs in batch.items()
             if not attrs
         ]
-        made = [arrow_rows(HISTORY, rows), delta_lake.nothing_left(HISTORY, *none)]
-        delta_lake.put(lake, HISTORY, pa.concat_tables(made))
+        made = [arrow_rows(schema.HISTORY, rows), delta_lake.nothing_left(schema.HISTORY, *none)]
+        delta_lake.put(lake, schema.HISTORY, pa.concat_tables(made))
         held |= {entity: {(attr, number) for attr in attrs} for entity, attrs in batch.items()}
         if number == 1:
-            delta_lake.checkpoint(lake, HISTORY)
+            delta_lake.checkpoint(lake, schema.HISTORY)
     wanted = {
         (*entity, f"a{attr}", str(number))
         for entity, attrs in held.items()
         for attr, number in attrs
         if (whose is None or entity[0] == whose) and (asked is None or entity[1:] == asked)
     }
-    with closing(Tables(lake.where)) as opened:
-        found = timeline(opened, Wanted(whose, () if asked is None else (asked,)))
+    with closing(reader.Tables(lake.where)) as opened:
+        found = reader.timeline(opened, reader.Wanted(whose, () if asked is None else (asked,)))
         assert len(found) == len(wanted)
         assert {(row.cluster_id, row.entity_type, row.entity_key, row.attr, row.new_value) for row in found} == wanted
 
@@ -435,9 +418,9 @@ def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> Non
     """By hours since 1970, whatever this host's time zone is: India's hours are others."""
     lake = Lake.create(str(tmp_path / "lake"))
     rows = sample_lake.usage(CLUSTER, NOON)
-    delta_lake.put(lake, QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
+    delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]
-    delta_lake.put(lake, QUOTA_USAGE, sample_lake.arrow("quota_usage", again))
+    delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", again))
     script = f"""if True:
         from console.lake.reader import *
         from console.lake.reader import Tables
@@ -454,7 +437,7 @@ def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> Non
         check=True,
         env={**os.environ, "TZ": "Asia/Kolkata"},
     )
-    pair = Pair("alice", "checkout", "producer_byte_rate")
+    pair = reader.Pair("alice", "checkout", "producer_byte_rate")
     wanted = [
         [
             row["minute"].isoformat(),
@@ -469,12 +452,12 @@ def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> Non
 def test_violations_of_a_policy_by_an_entity_are_replaced_together(tmp_path: Path) -> None:
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
     other = [(OTHER, *row[1:]) for row in sample_lake.violations(CLUSTER, NOON)]
-    delta_lake.put(lake, POLICY_VIOLATION, sample_lake.arrow("policy_violation", other))
+    delta_lake.put(lake, schema.POLICY_VIOLATION, sample_lake.arrow("policy_violation", other))
     ended = {"cluster_id": CLUSTER, "policy_id": "min-isr", "entity_key": "topic:payments"}
-    delta_lake.put(lake, POLICY_VIOLATION, delta_lake.nothing_left(POLICY_VIOLATION, ended))
-    with closing(Tables(lake.where)) as opened:
-        assert [row.policy_id for row in violations(opened, CLUSTER)] == ["retention"]
-        assert {row.policy_id for row in violations(opened, OTHER)} == {"min-isr", "retention"}
+    delta_lake.put(lake, schema.POLICY_VIOLATION, delta_lake.nothing_left(schema.POLICY_VIOLATION, ended))
+    with closing(reader.Tables(lake.where)) as opened:
+        assert [row.policy_id for row in reader.violations(opened, CLUSTER)] == ["retention"]
+        assert {row.policy_id for row in reader.violations(opened, OTHER)} == {"min-isr", "retention"}
 
 
 @pytest.mark.parametrize(
@@ -491,7 +474,7 @@ def test_violations_of_a_policy_by_an_entity_are_replaced_together(tmp_path: Pat
 )
 def test_a_log_that_says_nonsense_is_damaged(tmp_path: Path, bad: dict[str, Any]) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
     add = {
         "path": "in_day=2026-11-20/x.parquet",
         "partitionValues": {"in_day": "2026-11-20"},
@@ -500,9 +483,9 @@ def test_a_log_that_says_nonsense_is_damaged(tmp_path: Path, bad: dict[str, Any]
         "dataChange": True,
         "stats": '{"numRecords": 1}',
     }
-    Path(lake.folder(SNAPSHOT), delta_log.log_file(1)).write_text(json.dumps({"add": {**add, **bad}}))
-    with closing(Tables(lake.where)) as opened, pytest.raises(DamagedLake, match="_delta_log"):
-        freshness(opened, CLUSTER, of=(HISTORY,))
+    Path(lake.folder(schema.SNAPSHOT), delta_log.log_file(1)).write_text(json.dumps({"add": {**add, **bad}}))
+    with closing(reader.Tables(lake.where)) as opened, pytest.raises(DamagedLake, match="_delta_log"):
+        reader.freshness(opened, CLUSTER, of=(schema.HISTORY,))
 
 
 def described(**configuration: str) -> dict[str, Any]:
@@ -528,8 +511,8 @@ ADDED = {"path": "in_day=2026-11-20/x.parquet", "partitionValues": {}, "size": 1
 )
 def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: dict[str, Any], said: str) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
-    first, second = (Path(lake.folder(SNAPSHOT), delta_log.log_file(number)) for number in (0, 1))
+    delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    first, second = (Path(lake.folder(schema.SNAPSHOT), delta_log.log_file(number)) for number in (0, 1))
     if "checkpoint" in action:
         first.rename(second)
         named = f"{1:020}{action['checkpoint']}"
@@ -537,8 +520,8 @@ def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: d
     else:
         named = second.name
         second.write_text(json.dumps(action))
-    with closing(Tables(lake.where)) as opened, pytest.raises(DamagedLake) as caught:
-        freshness(opened, CLUSTER, of=(HISTORY,))
+    with closing(reader.Tables(lake.where)) as opened, pytest.raises(DamagedLake) as caught:
+        reader.freshness(opened, CLUSTER, of=(schema.HISTORY,))
     text = str(caught.value)
     assert "damaged" not in text
     assert named in text
@@ -555,13 +538,13 @@ def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: d
 )
 def test_what_is_damaged_is_named(tmp_path: Path, text: str, said: str) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
-    Path(lake.folder(SNAPSHOT), delta_log.log_file(1)).write_text(text)
+    delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    Path(lake.folder(schema.SNAPSHOT), delta_log.log_file(1)).write_text(text)
     with (
-        closing(Tables(lake.where)) as opened,
+        closing(reader.Tables(lake.where)) as opened,
         pytest.raises(DamagedLake, match="The lake is damaged") as e,
     ):
-        freshness(opened, CLUSTER, of=(HISTORY,))
+        reader.freshness(opened, CLUSTER, of=(schema.HISTORY,))
     assert said in str(e.value)
 
 
@@ -569,12 +552,12 @@ def test_the_log_read_here_is_what_delta_says(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     for number in range(7):
         rows = sample_lake.arrow("drift", sample_lake.drift(f"cluster {number}%", NOON))
-        delta_lake.put(lake, DRIFT, rows, overwrite=number % 3 == 2)
-        delta_lake.put(lake, HISTORY, sample_lake.arrow("history", sample_lake.history(f"of {number}%/=", NOON)))
+        delta_lake.put(lake, schema.DRIFT, rows, overwrite=number % 3 == 2)
+        delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", sample_lake.history(f"of {number}%/=", NOON)))
         if number == 3:
-            delta_lake.checkpoint(lake, DRIFT)
-            delta_lake.checkpoint(lake, HISTORY)
-    for table in (DRIFT, HISTORY):
+            delta_lake.checkpoint(lake, schema.DRIFT)
+            delta_lake.checkpoint(lake, schema.HISTORY)
+    for table in (schema.DRIFT, schema.HISTORY):
         delta, read = DeltaTable(lake.folder(table)), lake.table(table)
         assert read.version == delta.version()
         assert sorted(f"{lake.folder(table)}/{path}" for path in read.files) == sorted(delta.file_uris())
@@ -583,17 +566,17 @@ def test_the_log_read_here_is_what_delta_says(tmp_path: Path) -> None:
 
 def test_an_empty_lake_and_none(tmp_path: Path) -> None:
     Lake.create(str(tmp_path / "lake"))
-    opened = Tables(str(tmp_path / "lake"))
-    assert timeline(opened, Wanted()) == []
-    assert drift(opened) == []
-    assert violations(opened) == []
-    assert hottest(opened, Window(CLUSTER)) == []
-    assert gaps(opened, CLUSTER) == []
-    assert opened.clusters(HISTORY) == []
+    opened = reader.Tables(str(tmp_path / "lake"))
+    assert reader.timeline(opened, reader.Wanted()) == []
+    assert reader.drift(opened) == []
+    assert reader.violations(opened) == []
+    assert reader.hottest(opened, reader.Window(CLUSTER)) == []
+    assert reader.gaps(opened, CLUSTER) == []
+    assert opened.clusters(schema.HISTORY) == []
     with pytest.raises(NoLake, match="kac lake collect"):
-        Tables(str(tmp_path / "none"))
+        reader.Tables(str(tmp_path / "none"))
     with pytest.raises(LakeError, match="on no filesystem that kac reaches"):
-        Tables("hdfs://host/lake")
+        reader.Tables("hdfs://host/lake")
 
 
 def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -601,7 +584,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: py
     for name in ("duckdb", "_duckdb"):
         monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     with pytest.raises(LakeError, match=r"pip install '.*\[history\]'"):
-        Tables(str(tmp_path / "lake"))
+        reader.Tables(str(tmp_path / "lake"))
 
 
 def test_reading_loads_neither_arrow_nor_spark() -> None:

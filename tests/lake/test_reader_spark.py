@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 
 from console.collecting.results import status
+from console.lake import reader, schema
 from console.lake.delta_log import listed
 from console.lake.lake import Lake
-from console.lake.reader import Change, Drifted, Pair, Tables, Wanted, Window, drift, hottest, minutes, timeline
-from console.lake.schema import DRIFT, HISTORY, QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST, TABLES, Table
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
@@ -40,7 +39,7 @@ class Both:
         self._batch = Batch
         self._number = 0
 
-    def put(self, table: Table, rows: pa.Table, *, overwrite: bool = False) -> None:
+    def put(self, table: schema.Table, rows: pa.Table, *, overwrite: bool = False) -> None:
         """Writes a batch into both."""
         self._number += 1
         batch, made = self._batch("test", self._number), self._tables.spark.createDataFrame(rows)
@@ -50,7 +49,7 @@ class Both:
             self._tables.append(made, table, batch)
         delta_lake.put(self.lakes[1], table, rows, run=RUN, overwrite=overwrite)
 
-    def read(self, table: Table) -> list[Any]:
+    def read(self, table: schema.Table) -> list[Any]:
         """The rows that hold, as Spark finds them."""
         from pyspark.sql import functions as F
 
@@ -66,18 +65,18 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Both:
     history = sample_lake.history(CLUSTER, NOON)
     for minute in range(5):
         again = [(*row[:5], f"{row[5]}.{minute}", *row[6:]) for row in history[minute:] if row[5] is not None]
-        made.put(HISTORY, sample_lake.arrow("history", again if minute else history))
+        made.put(schema.HISTORY, sample_lake.arrow("history", again if minute else history))
     orders = {"cluster_id": CLUSTER, "entity_type": "topic", "entity_key": "orders"}
-    made.put(HISTORY, delta_lake.nothing_left(HISTORY, orders, {**orders, "entity_key": EVIL}))
-    made.put(HISTORY, sample_lake.arrow("history", [(f"{OTHER} 50%/=é", *history[0][1:])]))
+    made.put(schema.HISTORY, delta_lake.nothing_left(schema.HISTORY, orders, {**orders, "entity_key": EVIL}))
+    made.put(schema.HISTORY, sample_lake.arrow("history", [(f"{OTHER} 50%/=é", *history[0][1:])]))
     usage = sample_lake.usage(CLUSTER, NOON)
-    made.put(QUOTA_USAGE, sample_lake.arrow("quota_usage", usage))
+    made.put(schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", usage))
     hour = [(*row[:8], row[8] * 2, *row[9:]) for row in usage if row[2] == NOON - 30 * MINUTE]
-    made.put(QUOTA_USAGE, sample_lake.arrow("quota_usage", hour))
-    made.put(QUOTA_SUGGESTION, sample_lake.arrow("quota_suggestion", sample_lake.suggestions(CLUSTER)))
+    made.put(schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", hour))
+    made.put(schema.QUOTA_SUGGESTION, sample_lake.arrow("quota_suggestion", sample_lake.suggestions(CLUSTER)))
     for count in (7, 3):
-        made.put(DRIFT, sample_lake.arrow("drift", sample_lake.drift(CLUSTER, NOON)[:count]), overwrite=True)
-    made.put(REQUEST, arrow_rows(REQUEST, REQUESTS))
+        made.put(schema.DRIFT, sample_lake.arrow("drift", sample_lake.drift(CLUSTER, NOON)[:count]), overwrite=True)
+    made.put(schema.REQUEST, arrow_rows(schema.REQUEST, REQUESTS))
     if before is None:
         spark.conf.unset(interval)
     else:
@@ -86,29 +85,29 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def test_the_rows_that_hold_are_those_that_spark_finds(both: Both) -> None:
-    log = listed(both.lakes[0].files, both.lakes[0].folder(HISTORY))
+    log = listed(both.lakes[0].files, both.lakes[0].folder(schema.HISTORY))
     assert log.checkpoints, "no checkpoint was read"
     for lake in both.lakes:
-        with closing(Tables(lake.where)) as tables:
-            changes = [Change(*row) for row in both.read(HISTORY)]
-            assert sorted(timeline(tables, Wanted()), key=repr) == sorted(changes, key=repr)
-            top = hottest(tables, Window(CLUSTER))[0]
+        with closing(reader.Tables(lake.where)) as tables:
+            changes = [reader.Change(*row) for row in both.read(schema.HISTORY)]
+            assert sorted(reader.timeline(tables, reader.Wanted()), key=repr) == sorted(changes, key=repr)
+            top = reader.hottest(tables, reader.Window(CLUSTER))[0]
             assert top.suggested_value == 8e6
-            assert top.pair == Pair("alice", "checkout", "producer_byte_rate")
-            used = minutes(tables, Window(CLUSTER), top.pair)
+            assert top.pair == reader.Pair("alice", "checkout", "producer_byte_rate")
+            used = reader.minutes(tables, reader.Window(CLUSTER), top.pair)
             found = [(each.minute, each.broker_id, each.rate_avg) for each in used]
-            wanted = [(row[2], row[1], row[8]) for row in both.read(QUOTA_USAGE) if row[3:6] == top.pair]
+            wanted = [(row[2], row[1], row[8]) for row in both.read(schema.QUOTA_USAGE) if row[3:6] == top.pair]
             assert found == sorted(wanted)
             assert NOON - 31 * MINUTE not in {at for at, _, _ in found}
-            differing = [Drifted(*row) for row in both.read(DRIFT)]
-            assert sorted(drift(tables), key=repr) == sorted(differing, key=repr)
+            differing = [reader.Drifted(*row) for row in both.read(schema.DRIFT)]
+            assert sorted(reader.drift(tables), key=repr) == sorted(differing, key=repr)
             assert len(differing) == 3
 
 
 def test_an_entity_is_found_by_the_statistics_of_files(both: Both) -> None:
-    with closing(Tables(both.lakes[0].where)) as tables:
-        for row in timeline(tables, Wanted()):
-            found = timeline(tables, Wanted(row.cluster_id, ((row.entity_type, row.entity_key),)))
+    with closing(reader.Tables(both.lakes[0].where)) as tables:
+        for row in reader.timeline(tables, reader.Wanted()):
+            found = reader.timeline(tables, reader.Wanted(row.cluster_id, ((row.entity_type, row.entity_key),)))
             assert row in found
             assert {each.entity_key for each in found} <= {row.entity_key, CLUSTER}
 
@@ -118,7 +117,7 @@ def test_both_write_the_same_layout_times_and_runs(both: Both) -> None:
     facts = [[(each.name, each.run, each.rows, each.earliest, each.latest) for each in tables] for tables in told]
     assert facts[0] == facts[1]
     assert {each.run for each in told[0]} == {RUN}
-    for table in TABLES.values():
+    for table in schema.TABLES.values():
         spark, own = (lake.table(table) for lake in both.lakes)
         assert set(spark.columns) == set(own.columns)
         assert {tuple(sorted(file.parts.items())) for file in spark.files.values()} == {

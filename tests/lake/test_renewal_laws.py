@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from console.lake import schema
 from console.lake.gold import All, PollTimes, _covered, reached
-from console.lake.schema import CHANGE_EVENT, HISTORY, POLICY_VIOLATION, QUOTA_SUGGESTION, Table, arrow_schema
 from console.lake.transforms.change_event import TOLERANCE
 from console.lake.transforms.coverage import Covered, Polls
 from console.lake.transforms.history import history
@@ -22,7 +22,7 @@ from tests.lake.gold_rows import covers_of
 
 # -- rows that replace others ------------------------------------------------------------------------------------------
 
-WITH_NEWEST = [CHANGE_EVENT, HISTORY, POLICY_VIOLATION, QUOTA_SUGGESTION]
+WITH_NEWEST = [schema.CHANGE_EVENT, schema.HISTORY, schema.POLICY_VIOLATION, schema.QUOTA_SUGGESTION]
 _OF_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "string": st.sampled_from(["a", "b", ""]),
     "bigint": st.integers(0, 2),
@@ -33,7 +33,7 @@ _OF_TYPE: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def rows_for(table: Table, *, tombstones: bool = False) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+def rows_for(table: schema.Table, *, tombstones: bool = False) -> st.SearchStrategy[list[tuple[Any, ...]]]:
     columns = [
         _OF_TYPE[column.type] | st.none()
         if column.nullable or (tombstones and column.name == table.there)
@@ -43,11 +43,11 @@ def rows_for(table: Table, *, tombstones: bool = False) -> st.SearchStrategy[lis
     return st.lists(st.tuples(*columns), max_size=6)
 
 
-def holding(table: Table, written: Sequence[pa.Table]) -> list[tuple[Any, ...]]:
+def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any, ...]]:
     """What a reader sees of what was written, one after the other."""
     made = [each.append_column("made", pa.array([at] * each.num_rows, pa.int64())) for at, each in enumerate(written)]
     kept = newest(pa.concat_tables(made), table.newest)
-    assert kept.schema == arrow_schema(table)
+    assert kept.schema == schema.arrow_schema(table)
     place = table.names.index(table.there)
     return sorted((row for row in rows_of(kept, *table.names) if row[place] is not None), key=repr)
 
@@ -55,10 +55,10 @@ def holding(table: Table, written: Sequence[pa.Table]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("table", WITH_NEWEST, ids=lambda table: table.name)
 @settings(max_examples=60)
 @given(data=st.data())
-def test_what_differs_takes_the_place_of_what_was_there(table: Table, data: st.DataObject) -> None:
+def test_what_differs_takes_the_place_of_what_was_there(table: schema.Table, data: st.DataObject) -> None:
     """Of any tables, again and again: what holds is what was made last, all of it, and nothing is written for what is
     the same."""
-    written: list[pa.Table] = [arrow_schema(table).empty_table()]
+    written: list[pa.Table] = [schema.arrow_schema(table).empty_table()]
     held: list[tuple[Any, ...]] = []
     for _ in range(data.draw(st.integers(1, 4))):
         wanted = sorted(data.draw(rows_for(table)), key=repr)
@@ -77,14 +77,14 @@ def test_what_differs_takes_the_place_of_what_was_there(table: Table, data: st.D
 
 
 @settings(max_examples=60)
-@given(rows_for(HISTORY, tombstones=True), rows_for(HISTORY, tombstones=True))
+@given(rows_for(schema.HISTORY, tombstones=True), rows_for(schema.HISTORY, tombstones=True))
 def test_rows_that_say_that_nothing_is_left_are_no_rows(
     made: list[tuple[Any, ...]], former: list[tuple[Any, ...]]
 ) -> None:
-    place = HISTORY.names.index(HISTORY.there)
+    place = schema.HISTORY.names.index(schema.HISTORY.there)
     there = [[row for row in rows if row[place] is not None] for rows in (made, former)]
-    with_them = differing(HISTORY, *(table_of(HISTORY, rows) for rows in (made, former)))
-    assert with_them == differing(HISTORY, *(table_of(HISTORY, rows) for rows in there))
+    with_them = differing(schema.HISTORY, *(table_of(schema.HISTORY, rows) for rows in (made, former)))
+    assert with_them == differing(schema.HISTORY, *(table_of(schema.HISTORY, rows) for rows in there))
 
 
 # -- polls and the time that a log covers ------------------------------------------------------------------------------
@@ -172,9 +172,9 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def made(events: list[Event], polls: Polls, covered: Covered | None) -> dict[tuple[str, str], list[Any]]:
-    rows = history(table_of(CHANGE_EVENT, events), {"c": polls}, {} if covered is None else {"c": covered})
+    rows = history(table_of(schema.CHANGE_EVENT, events), {"c": polls}, {} if covered is None else {"c": covered})
     by_entity: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in rows_of(rows, *HISTORY.names):
+    for row in rows_of(rows, *schema.HISTORY.names):
         by_entity[row[1], row[2]].append(row)
     return {entity: sorted(of, key=repr) for entity, of in by_entity.items()}
 
@@ -211,7 +211,7 @@ SEEN_SINCE = World(
 @given(worlds())
 @example(SEEN_SINCE)
 def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
-    covers = [covers_of(table_of(CHANGE_EVENT, events)).get("c") for events in (world.before, world.after)]
+    covers = [covers_of(table_of(schema.CHANGE_EVENT, events)).get("c") for events in (world.before, world.after)]
     former, now = covers
     try:
         since = reached(former, now, poll_times(world, former))
@@ -241,7 +241,7 @@ def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) ->
         by_snapshot = each.source == "kraft_snapshot"
         mark = (each.event_ts, each.ts_uncertainty_ms) if by_snapshot else (None, None)
         marks[mark].append(each.event_ts)
-    expected = covers_of(table_of(CHANGE_EVENT, world.after)).get("c")
+    expected = covers_of(table_of(schema.CHANGE_EVENT, world.after)).get("c")
     assert bool(of_log) == (expected is not None)
     if expected is not None:
         covered = _covered((*mark, min(times), max(times)) for mark, times in marks.items())

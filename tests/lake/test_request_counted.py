@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from console.lake.requests import counted as counted_module
 from console.lake.requests.counted import COUNTED, Whose, counted
 from console.lake.requests.lines import NO_FIGURE, NO_JSON, TOO_DEEP
+from tests.lake import request_lines
 from tests.lake.known_requests import BEFORE, SALT, SALTED, expected, noise
-from tests.lake.request_lines import Logged, alter_configs, fetch, log_of, metadata, produce
 
 WHOSE = Whose("lkc-1", 1, "request.log")
 SIZES = st.integers(0, 1 << 20)
@@ -39,18 +39,22 @@ REQUESTS = st.builds(
     ).later(seconds),
     st.one_of(
         st.builds(
-            lambda sizes, error: produce(*sizes, error=error), st.lists(SIZES, max_size=3), st.sampled_from([0, 6])
+            lambda sizes, error: request_lines.produce(*sizes, error=error),
+            st.lists(SIZES, max_size=3),
+            st.sampled_from([0, 6]),
         ),
         st.builds(
-            lambda sizes, replica, old, error: fetch(*sizes, replica=replica, old=old, error=error),
+            lambda sizes, replica, old, error: request_lines.fetch(*sizes, replica=replica, old=old, error=error),
             st.lists(SIZES, max_size=3),
             st.sampled_from([None, 2]),
             st.booleans(),
             st.sampled_from([0, 1]),
         ),
-        st.builds(metadata, error=st.sampled_from([0, 3])),
-        NAMES.map(lambda value: alter_configs([("retention.ms", 0, value)])),
-        st.sampled_from([produce(5, response=""), produce(5, throttle_ms=40, local_ms=0.25)]),
+        st.builds(request_lines.metadata, error=st.sampled_from([0, 3])),
+        NAMES.map(lambda value: request_lines.alter_configs([("retention.ms", 0, value)])),
+        st.sampled_from(
+            [request_lines.produce(5, response=""), request_lines.produce(5, throttle_ms=40, local_ms=0.25)]
+        ),
     ),
     NAMES,
     NAMES,
@@ -98,7 +102,7 @@ def test_the_rows_are_what_was_asked_whatever_else_stands_in_the_file(
     monkeypatch: pytest.MonkeyPatch, chunk: int, block: int
 ) -> None:
     monkeypatch.setattr(counted_module, "CHUNK_BYTES", chunk)
-    found = rows(log_of(BEFORE) + noise(), block=block)
+    found = rows(request_lines.log_of(BEFORE) + noise(), block=block)
     assert {(*key, *values) for key, values in sums(found["second"]).items()} == expected()
     assert found["counts"] == [{"lines": len(BEFORE) + 3, "damaged": 3}]
     assert len(found["quarantined"]) == 3
@@ -134,13 +138,13 @@ def by_itself(line: str) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
 
 
 @given(st.lists(REQUESTS, max_size=20), st.integers(1, 8000))
-def test_the_sums_are_those_of_each_line_by_itself(asked: list[Logged], block: int) -> None:
+def test_the_sums_are_those_of_each_line_by_itself(asked: list[request_lines.Logged], block: int) -> None:
     wanted: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0] * 7)
     for each in asked:
         if (one := by_itself(each.line)) is not None:
             was = wanted[one[0]]
             wanted[one[0]] = [*(a + b for a, b in zip(was[:6], one[1][:6], strict=True)), max(was[6], one[1][6])]
-    found = rows(log_of(asked), block=block)
+    found = rows(request_lines.log_of(asked), block=block)
     assert found["counts"] == [{"lines": len(asked), "damaged": 0}]
     got = sums(found["second"])
     assert got.keys() == wanted.keys()
@@ -151,7 +155,9 @@ def test_the_sums_are_those_of_each_line_by_itself(asked: list[Logged], block: i
 
 
 @given(REQUESTS, st.sampled_from(TWISTS))
-def test_a_field_of_another_form_counts_as_empty_and_the_request_counts(made: Logged, twist: tuple[str, str]) -> None:
+def test_a_field_of_another_form_counts_as_empty_and_the_request_counts(
+    made: request_lines.Logged, twist: tuple[str, str]
+) -> None:
     name, value = twist
     read = json.loads(made.text)
 
@@ -171,37 +177,46 @@ def test_a_field_of_another_form_counts_as_empty_and_the_request_counts(made: Lo
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (produce(1 << 40).line, NO_FIGURE),
-        (fetch(1 << 62, 1 << 62).line, NO_FIGURE),
-        (fetch(1 << 70).line, None),
-        (produce(1, throttle_ms=1 << 40).line, NO_FIGURE),
-        (produce(1, local_ms=1e300).line, NO_FIGURE),
-        (produce(1).line.replace('"User:alice"', "7"), NO_JSON),
-        (produce(1).line.replace('"requestApiKeyName":"PRODUCE"', '"requestApiKeyName":0'), NO_JSON),
-        (produce(1).line.replace('"acks":-1', '"acks":' + "[" * 100_000), TOO_DEEP),
-        (produce(1).line.replace('"timeoutMs":30000', '"timeoutMs":NaN'), NO_JSON),
-        (alter_configs([("a", 0, "\\ud800 half")]).line.replace("\\\\ud800", "\\ud800"), None),
+        (request_lines.produce(1 << 40).line, NO_FIGURE),
+        (request_lines.fetch(1 << 62, 1 << 62).line, NO_FIGURE),
+        (request_lines.fetch(1 << 70).line, None),
+        (request_lines.produce(1, throttle_ms=1 << 40).line, NO_FIGURE),
+        (request_lines.produce(1, local_ms=1e300).line, NO_FIGURE),
+        (request_lines.produce(1).line.replace('"User:alice"', "7"), NO_JSON),
+        (request_lines.produce(1).line.replace('"requestApiKeyName":"PRODUCE"', '"requestApiKeyName":0'), NO_JSON),
+        (request_lines.produce(1).line.replace('"acks":-1', '"acks":' + "[" * 100_000), TOO_DEEP),
+        (request_lines.produce(1).line.replace('"timeoutMs":30000', '"timeoutMs":NaN'), NO_JSON),
+        (request_lines.alter_configs([("a", 0, "\\ud800 half")]).line.replace("\\\\ud800", "\\ud800"), None),
     ],
     ids=range(10),
 )
 def test_a_hostile_line_is_damaged_or_counts_and_hides_nothing_else(line: str, reason: str | None) -> None:
-    found = rows(produce(1).line.encode() + line.encode() + produce(2).line.encode())
+    found = rows(request_lines.produce(1).line.encode() + line.encode() + request_lines.produce(2).line.encode())
     assert found["counts"] == [{"lines": 3, "damaged": int(bool(found["quarantined"]))}]
     produced = [row for row in found["second"] if row["api"] == "PRODUCE"]
     assert [row["bytes_in"] for row in produced][:1] == [3]
     if reason is not None:
         assert [row["reason"] for row in found["quarantined"]] == [reason]
-        assert found["quarantined"][0]["byte_pos"] == len(produce(1).line)
+        assert found["quarantined"][0]["byte_pos"] == len(request_lines.produce(1).line)
         assert "alice" not in found["quarantined"][0]["sample"]
 
 
 def test_a_line_of_ten_megabytes_is_a_line() -> None:
-    many = produce(*[3] * 120_000)
+    many = request_lines.produce(*[3] * 120_000)
     assert len(many.line) > 10_000_000
-    found = rows(log_of([many, produce(1)]))
+    found = rows(request_lines.log_of([many, request_lines.produce(1)]))
     assert [(row["requests"], row["bytes_in"]) for row in found["second"]] == [(2, 360_001)]
 
 
 def test_a_clock_that_is_set_back_adds_to_the_seconds_that_were() -> None:
-    found = rows(log_of([produce(1).later(5), produce(2), produce(4).later(5), produce(8)]))
+    found = rows(
+        request_lines.log_of(
+            [
+                request_lines.produce(1).later(5),
+                request_lines.produce(2),
+                request_lines.produce(4).later(5),
+                request_lines.produce(8),
+            ]
+        )
+    )
     assert sorted((row["second"].second, row["bytes_in"]) for row in found["second"]) == [(0, 10), (5, 5)]

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput
 from console.lake.plans import RequestLogs, Settings, TooMuchIsBad
+from console.lake.requests import lines
 from console.lake.requests import lines as forms
 from console.lake.requests.counted import Whose, counted
-from console.lake.requests.lines import NO_TIME, OLD, Damaged, Form, Line, clocks, form_of, one_line
 from console.lake.requests.log_files import LONGEST_LINE, BrokerLog, plan
 from console.lake.streams import rows_of_records
 from console.session.request_log_tail import RequestLogTails
@@ -203,7 +203,7 @@ def test_the_time_is_the_loggers_own(form: str) -> None:
     (row,) = rows(FORMS[form](asked).encode())["alters"]
     assert row["end_ts"] == datetime(2026, 11, 21, 10, 0, 0, 123000, UTC)
     assert row["principal"] == "User:alice"
-    ((_, shown),) = clocks(0, FORMS[form](asked).encode())
+    ((_, shown),) = lines.clocks(0, FORMS[form](asked).encode())
     assert shown in {row["end_ts"], local(asked)} if shown.tzinfo else shown == local(asked)
 
 
@@ -256,7 +256,7 @@ _XML_LINE = (
     f"<Message>{escape(message(_ASKED), quote=True)}</Message></Event>"
 )
 _XML_SPREAD = f'<Event timeMillis="1">\n  <Message><![CDATA[{message(_ASKED)}]]></Message>\n</Event>'
-UNREAD: dict[str, tuple[str, Form]] = {
+UNREAD: dict[str, tuple[str, lines.Form]] = {
     "before 2.8": (OLD_LINE, forms.OF_OLD),
     "before 1.0": (OLDER_LINE, forms.OF_OLD),
     "before 2.8 in docker": (json.dumps({"log": OLD_LINE + "\n", "time": WRONG}), forms.OF_OLD),
@@ -283,7 +283,7 @@ def source(path: Path, bad: float = 0.01) -> RequestLogs:
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_log_of_which_no_line_can_be_read_is_refused_with_its_form(tmp_path: Path, name: str) -> None:
     line, form = UNREAD[name]
-    assert form_of(line.encode()) is form
+    assert lines.form_of(line.encode()) is form
     path = tmp_path / "request.log"
     path.write_text(f"{line}\n" * 120)
     reading = source(path)
@@ -332,7 +332,7 @@ def test_few_lines_and_a_damage_that_is_known_are_taken(tmp_path: Path) -> None:
     path.write_text(f"{OLD_LINE}\n" * 99)
     reading = source(path)
     (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
-    assert {row["quarantined"]["reason"] for row in _read(reading, part) if row["quarantined"]} == {OLD}
+    assert {row["quarantined"]["reason"] for row in _read(reading, part) if row["quarantined"]} == {lines.OLD}
     path.write_text(f"{OLD_LINE}\n" * 200)
     reading = source(path, bad=1.0)
     (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
@@ -362,24 +362,24 @@ ODD_TIMES = [
 @pytest.mark.parametrize("time", ODD_TIMES, ids=range(len(ODD_TIMES)))
 def test_odd_times_are_no_times_and_no_errors(time: str) -> None:
     line = f'{{"@timestamp":{time},"message":{json.dumps(message(_ASKED))}}}'.encode()
-    assert isinstance(found := one_line(0, line), Damaged)
-    assert found.reason == NO_TIME
-    assert list(clocks(0, line)) == []
-    form_of(line)
+    assert isinstance(found := lines.one_line(0, line), lines.Damaged)
+    assert found.reason == lines.NO_TIME
+    assert list(lines.clocks(0, line)) == []
+    lines.form_of(line)
     line = f'{{"x":{time},"@timestamp":"{iso(_ASKED)}","message":{json.dumps(message(_ASKED))}}}'.encode()
-    assert isinstance(one_line(0, line), Line) == (time not in (_DEEP, _HALF))
+    assert isinstance(lines.one_line(0, line), lines.Line) == (time not in (_DEEP, _HALF))
 
 
 def test_a_time_that_can_not_be_read_leaves_the_next_one() -> None:
     line = json.dumps({"@timestamp": "yesterday", "time": iso(_ASKED), "message": message(_ASKED)}).encode()
-    found = one_line(0, line)
-    assert isinstance(found, Line)
+    found = lines.one_line(0, line)
+    assert isinstance(found, lines.Line)
     assert (found.second, found.millis) == (datetime(2026, 11, 21, 10, tzinfo=UTC), 123)
 
 
 def test_wrappers_are_opened_a_few_deep() -> None:
-    assert isinstance(one_line(0, _wrapped(4).encode()), Line)
-    assert isinstance(one_line(0, _wrapped(6).encode()), Damaged)
+    assert isinstance(lines.one_line(0, _wrapped(4).encode()), lines.Line)
+    assert isinstance(lines.one_line(0, _wrapped(6).encode()), lines.Damaged)
 
 
 _HUGE = ['{"a":' * 300_000, "[" * 1_000_000, '{"message":"', f'{{"message":"{MARK}', "{" * 1_000_000 + MARK]
@@ -389,4 +389,4 @@ _HUGE = ['{"a":' * 300_000, "[" * 1_000_000, '{"message":"', f'{{"message":"{MAR
 def test_a_huge_line_takes_time_by_its_length(begin: str) -> None:
     line = (begin + "2026-11-21 10:00:00" * 100_000 + MARK + '{"' * 500_000).encode()
     assert len(line) < LONGEST_LINE
-    assert cpu_seconds(lambda: isinstance(one_line(0, line), Damaged) and form_of(line), 5.0) < 2
+    assert cpu_seconds(lambda: isinstance(lines.one_line(0, line), lines.Damaged) and lines.form_of(line), 5.0) < 2

@@ -17,19 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.lake.requests import lines
 from console.lake.requests import log_files as files
 from console.lake.requests.counted import Whose, counted
-from console.lake.requests.lines import (
-    NO_END,
-    NO_JSON,
-    NO_START,
-    NO_TEXT,
-    NO_TIME,
-    Damaged,
-    Line,
-    clocks,
-    one_line,
-)
 from console.lake.requests.log_files import (
     LONGEST_PART,
     PART_BYTES,
@@ -68,7 +58,7 @@ PIECES = st.one_of(
 )
 
 
-def whole(path: Path) -> list[Line | Damaged]:
+def whole(path: Path) -> list[lines.Line | lines.Damaged]:
     """All lines of a file."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
     return [line for part in parts for line in lines_of(part)]
@@ -90,7 +80,7 @@ def test_a_file_split_anywhere_gives_each_line_once(
     path.write_bytes(gzip.compress(content) if packed else content)
     end = len(content)
     edges = sorted({0, end, *(cut for cut in cuts if cut < end)})
-    read: list[Line | Damaged] = []
+    read: list[lines.Line | lines.Damaged] = []
     timed: list[tuple[int, datetime]] = []
     with opened(str(path)) as file:
         assert file.survey([]).end == end
@@ -98,11 +88,11 @@ def test_a_file_split_anywhere_gives_each_line_once(
             for at, text in file.blocks(start, stop):
                 assert content[at : at + len(text)] == text
                 read += lines_in(at, text)
-                timed += clocks(at, text)
+                timed += lines.clocks(at, text)
     assert read == lines_in(0, content)
     times = dict(timed)
     for row in read:
-        if isinstance(row, Line):
+        if isinstance(row, lines.Line):
             assert json.loads(row.json)["principal"] == "User:alice" == row.request.principal
             assert times[row.byte_pos] == row.second + timedelta(milliseconds=row.millis)
 
@@ -117,14 +107,14 @@ def test_a_block_adds_up_to_what_each_of_its_lines_is_by_itself(pieces: list[byt
         begin = end
     found = pa.Table.from_batches(counted(Whose("lkc-1", 1, "request.log"), blocks)).to_pylist()
     wanted = lines_in(0, content)
-    damaged = [line for line in wanted if isinstance(line, Damaged)]
+    damaged = [line for line in wanted if isinstance(line, lines.Damaged)]
     assert sum(row["lines"] for row in found) == len(wanted)
     assert sum(row["damaged"] for row in found) == len(damaged)
     assert [row["quarantined"]["sha256"] for row in found if row["quarantined"]] == [line.sha256 for line in damaged]
     assert [row["quarantined"]["byte_pos"] for row in found if row["quarantined"]] == [
         line.byte_pos for line in damaged
     ]
-    seconds = [line.second for line in wanted if isinstance(line, Line)]
+    seconds = [line.second for line in wanted if isinstance(line, lines.Line)]
     summed = [row["second"] for row in found if row["second"]]
     assert {row["second"].replace(tzinfo=None) for row in summed} == {*seconds}
     assert sum(row["requests"] for row in summed) == len(seconds)
@@ -139,30 +129,30 @@ def test_a_line_that_is_laid_out_otherwise_has_the_same_request(name: str) -> No
         usual.replace(b" (kafka", b" - (kafka"),
         usual.replace(b"] DEBUG", b"]  DEBUG"),
     ]
-    wanted = one_line(5, usual)
-    assert isinstance(wanted, Line)
-    assert [one_line(5, other) for other in others] == [wanted] * len(others)
+    wanted = lines.one_line(5, usual)
+    assert isinstance(wanted, lines.Line)
+    assert [lines.one_line(5, other) for other in others] == [wanted] * len(others)
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (produce(1).line[90:].encode(), NO_START),
-        (produce(1).line[:-40].encode(), NO_END),
-        (produce(1).line[:-1].encode() + produce(1).line.encode(), NO_END),
-        (produce(1).line.replace('"principal":', '"principal"')[:-1].encode() + b"\r", NO_JSON),
-        (produce(1).line.replace("2026-11-21", "yesterday").encode(), NO_TIME),
-        (produce(1).line.replace("11-21", "11-31").encode(), NO_TIME),
-        (produce(1).line.encode().replace(b"alice", b"al\xffce"), NO_TEXT),
+        (produce(1).line[90:].encode(), lines.NO_START),
+        (produce(1).line[:-40].encode(), lines.NO_END),
+        (produce(1).line[:-1].encode() + produce(1).line.encode(), lines.NO_END),
+        (produce(1).line.replace('"principal":', '"principal"')[:-1].encode() + b"\r", lines.NO_JSON),
+        (produce(1).line.replace("2026-11-21", "yesterday").encode(), lines.NO_TIME),
+        (produce(1).line.replace("11-21", "11-31").encode(), lines.NO_TIME),
+        (produce(1).line.encode().replace(b"alice", b"al\xffce"), lines.NO_TEXT),
     ],
 )
 def test_a_damaged_line_is_told_of_without_what_stands_in_it(tmp_path: Path, line: bytes, reason: str) -> None:
     path = tmp_path / "request.log"
     path.write_bytes(fetch(1).line.encode() + line.rstrip(b"\n") + b"\n" + fetch(2).line.encode())
     good, bad, again = whole(path)
-    assert isinstance(good, Line)
-    assert isinstance(again, Line)
-    assert isinstance(bad, Damaged)
+    assert isinstance(good, lines.Line)
+    assert isinstance(again, lines.Line)
+    assert isinstance(bad, lines.Damaged)
     assert bad.reason == reason
     assert bad.byte_pos == len(fetch(1).line)
     assert "alice" not in bad.sample
@@ -173,7 +163,7 @@ def test_a_client_that_calls_itself_like_the_end_of_a_line_hides_nothing(tmp_pat
     path, name = tmp_path / "request.log", '"} (kafka.request.logger)[ Completed request:{'
     asked = [alter_configs([("a", 0, "b")], client_id=name), produce(1), alter_configs([("a", 0, name)])]
     path.write_bytes(log_of(asked))
-    assert [row.json.decode() for row in whole(path) if isinstance(row, Line)] == [each.text for each in asked]
+    assert [row.json.decode() for row in whole(path) if isinstance(row, lines.Line)] == [each.text for each in asked]
 
 
 def test_a_change_is_found_however_its_fields_are_ordered(tmp_path: Path) -> None:

@@ -10,27 +10,15 @@ from typing import Any
 
 import pytest
 
+from console.lake import runs, schema
 from console.lake.files import LakeError, iso_now, new_run_id
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput
 from console.lake.lake import Lake
 from console.lake.landing import POLLS, Landed, deliver
 from console.lake.plans import SOURCES, Offset, TooMuchIsBad
-from console.lake.runs import (
-    GOLD,
-    Plan,
-    Report,
-    committed,
-    kac_version,
-    message_of,
-    news,
-    recorded,
-    rules_of,
-    settings_of,
-)
-from console.lake.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, SNAPSHOT, Table
 from tests.lake.request_lines import log_of, produce
 
-ALL = [*SOURCES, GOLD]
+ALL = [*SOURCES, runs.GOLD]
 
 
 def plan_batch(lake: Lake, stream: str, batch: int, *offsets: Offset, is_ended: bool = True) -> None:
@@ -45,7 +33,7 @@ def plan_batch(lake: Lake, stream: str, batch: int, *offsets: Offset, is_ended: 
             (folder / log / str(batch)).write_text(text)
 
 
-def commit(lake: Lake, table: Table, version: int, **note: Any) -> None:
+def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
     """A commit of Delta with a note."""
     folder = Path(lake.folder(table)) / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,63 +54,63 @@ def delta_offset(version: int) -> Offset:
 
 
 def to_do(lake: Lake, **inputs: Any) -> list[str]:
-    with settings_of(Plan(lake, Inputs(**inputs))) as settings:
-        return news(lake, settings)
+    with runs.settings_of(runs.Plan(lake, Inputs(**inputs))) as settings:
+        return runs.news(lake, settings)
 
 
 def up_to_date(lake: Lake) -> None:
     """All bronze tables have one version, of which gold was made."""
-    for table in BRONZE:
+    for table in schema.BRONZE:
         commit(lake, table, 0)
-    for table in (HISTORY, DRIFT, POLICY_VIOLATION):
-        commit(lake, table, 0, kac=kac_version(), rules=rules_of(lake).digests.get(table.name), history=0)
-    plan_batch(lake, GOLD, 0, *(delta_offset(1) for _ in BRONZE))
+    for table in (schema.HISTORY, schema.DRIFT, schema.POLICY_VIOLATION):
+        commit(lake, table, 0, kac=runs.kac_version(), rules=runs.rules_of(lake).digests.get(table.name), history=0)
+    plan_batch(lake, runs.GOLD, 0, *(delta_offset(1) for _ in schema.BRONZE))
 
 
 def judged(lake: Lake, version: int, history: int) -> None:
     """Violations up to that version of `history`, by the policies that are there now."""
-    digest = rules_of(lake).digests[POLICY_VIOLATION.name]
-    commit(lake, POLICY_VIOLATION, version, kac=kac_version(), rules=digest, history=history)
+    digest = runs.rules_of(lake).digests[schema.POLICY_VIOLATION.name]
+    commit(lake, schema.POLICY_VIOLATION, version, kac=runs.kac_version(), rules=digest, history=history)
 
 
 def test_a_new_lake_has_nothing_to_do(lake: Lake) -> None:
     assert to_do(lake) == []
-    assert all(committed(lake, name) is None for name in ALL)
+    assert all(runs.committed(lake, name) is None for name in ALL)
 
 
 def test_what_was_landed_is_to_do_until_it_is_in_the_lake(lake: Lake) -> None:
     path = Path(deliver(lake, [Landed("c", 7, [])], "a"))
-    assert to_do(lake) == ["polls", GOLD]
+    assert to_do(lake) == ["polls", runs.GOLD]
     plan_batch(lake, "polls", 0, {"files": [path.name]}, is_ended=False)
-    assert to_do(lake) == ["polls", GOLD], "a batch that was not ended is made again"
+    assert to_do(lake) == ["polls", runs.GOLD], "a batch that was not ended is made again"
     assert path.exists()
     plan_batch(lake, "polls", 0, {"files": [path.name]})
     assert to_do(lake) == []
     assert not path.exists()
     other = Path(deliver(lake, [Landed("c", 8, [])], "b"))
-    assert to_do(lake) == ["polls", GOLD]
+    assert to_do(lake) == ["polls", runs.GOLD]
     assert other.exists()
 
 
 def test_only_the_newest_batch_counts_and_its_number_is_no_text(lake: Lake) -> None:
     for number in range(11):
         plan_batch(lake, "polls", number, {"files": [str(number)]})
-    assert committed(lake, "polls") == [{"files": ["10"]}]
+    assert runs.committed(lake, "polls") == [{"files": ["10"]}]
     plan_batch(lake, "polls", 11, {"files": ["11"]}, is_ended=False)
-    assert committed(lake, "polls") is None
+    assert runs.committed(lake, "polls") is None
 
 
 def test_lines_of_a_log_are_to_do_once(lake: Lake, tmp_path: Path) -> None:
     log = tmp_path / "request.log"
     log.write_bytes(log_of([produce(1)]))
     logs: dict[str, Any] = {"request_logs": (RequestLog((str(log),), "c", 1),)}
-    assert to_do(lake, **logs) == ["request_log", GOLD]
-    with settings_of(Plan(lake, Inputs(**logs))) as settings:
+    assert to_do(lake, **logs) == ["request_log", runs.GOLD]
+    with runs.settings_of(runs.Plan(lake, Inputs(**logs))) as settings:
         source = SOURCES["request_log"](settings)
         plan_batch(lake, "request_log", 0, json.loads(json.dumps(source.newest(source.initial()))))
     assert to_do(lake, **logs) == []
     log.write_bytes(log_of([produce(1), produce(2).later(1)]))
-    assert to_do(lake, **logs) == ["request_log", GOLD]
+    assert to_do(lake, **logs) == ["request_log", runs.GOLD]
     log.unlink()
     with pytest.raises(UnreadableInput, match="No request log of broker 1"):
         to_do(lake, **logs)
@@ -132,73 +120,79 @@ def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake,
     log = tmp_path / "request.log"
     log.write_bytes(log_of([produce(1)]))
     inputs = Inputs(request_logs=(RequestLog((str(log),), "c", 1),))
-    with settings_of(Plan(lake, inputs)) as settings:
+    with runs.settings_of(runs.Plan(lake, inputs)) as settings:
         source = SOURCES["request_log"](settings)
         end: Mapping[str, Any] = json.loads(json.dumps(source.newest(source.initial())))
-    commit(lake, REQUEST, 0, stream="request_log", end={"read": {}, "parts": []})
-    commit(lake, REQUEST, 1, stream="request_log", end={**end, "parts": []})
-    commit(lake, REQUEST, 2, stream="another")
-    with settings_of(Plan(lake, inputs)) as settings:
+    commit(lake, schema.REQUEST, 0, stream="request_log", end={"read": {}, "parts": []})
+    commit(lake, schema.REQUEST, 1, stream="request_log", end={**end, "parts": []})
+    commit(lake, schema.REQUEST, 2, stream="another")
+    with runs.settings_of(runs.Plan(lake, inputs)) as settings:
         assert settings.begin == {"request_log": {**end, "parts": []}}
         source = SOURCES["request_log"](settings)
         assert source.newest(source.initial()) == source.initial()
     # Spark asks again where the first batch begins, until it was ended.
     for is_ended in (False, True):
         plan_batch(lake, "request_log", 0, dict(end), is_ended=is_ended)
-        with settings_of(Plan(lake, inputs)) as settings:
+        with runs.settings_of(runs.Plan(lake, inputs)) as settings:
             assert ("request_log" in settings.begin) is not is_ended
     landed = deliver(lake, [Landed("c", 7, [])], "a")
-    commit(lake, SNAPSHOT, 0, stream="polls", end={"files": [Path(landed).name]})
-    with settings_of(Plan(lake, inputs)) as settings:
-        news(lake, settings)
+    commit(lake, schema.SNAPSHOT, 0, stream="polls", end={"files": [Path(landed).name]})
+    with runs.settings_of(runs.Plan(lake, inputs)) as settings:
+        runs.news(lake, settings)
     assert list(Path(lake.path(POLLS)).iterdir()) == [], "it is in the lake"
 
 
 def test_gold_is_to_do_where_bronze_went_on(lake: Lake) -> None:
     up_to_date(lake)
     assert to_do(lake) == []
-    commit(lake, SNAPSHOT, 1)
-    assert to_do(lake) == [GOLD]
-    plan_batch(lake, GOLD, 1, *(delta_offset(2 if table is SNAPSHOT else 1) for table in BRONZE), is_ended=False)
-    assert to_do(lake) == [GOLD]
-    plan_batch(lake, GOLD, 1, *(delta_offset(2 if table is SNAPSHOT else 1) for table in BRONZE))
+    commit(lake, schema.SNAPSHOT, 1)
+    assert to_do(lake) == [runs.GOLD]
+    plan_batch(
+        lake,
+        runs.GOLD,
+        1,
+        *(delta_offset(2 if table is schema.SNAPSHOT else 1) for table in schema.BRONZE),
+        is_ended=False,
+    )
+    assert to_do(lake) == [runs.GOLD]
+    plan_batch(lake, runs.GOLD, 1, *(delta_offset(2 if table is schema.SNAPSHOT else 1) for table in schema.BRONZE))
     assert to_do(lake) == []
 
 
-@pytest.mark.parametrize("offsets", [[], [{}], [{} for _ in BRONZE], [delta_offset(0) for _ in BRONZE]])
+@pytest.mark.parametrize("offsets", [[], [{}], [{} for _ in schema.BRONZE], [delta_offset(0) for _ in schema.BRONZE]])
 def test_a_checkpoint_that_says_less_is_behind(lake: Lake, offsets: Sequence[Offset]) -> None:
     up_to_date(lake)
-    plan_batch(lake, GOLD, 1, *offsets)
-    assert to_do(lake) == [GOLD]
+    plan_batch(lake, runs.GOLD, 1, *offsets)
+    assert to_do(lake) == [runs.GOLD]
 
 
 def test_gold_is_to_do_without_its_checkpoint_and_of_another_kac(lake: Lake) -> None:
     up_to_date(lake)
-    commit(lake, HISTORY, 1, kac="0.0.1-other")
-    assert to_do(lake) == [GOLD]
-    commit(lake, HISTORY, 2, kac=kac_version())
-    assert to_do(lake) == [GOLD], "it is not judged yet"
+    commit(lake, schema.HISTORY, 1, kac="0.0.1-other")
+    assert to_do(lake) == [runs.GOLD]
+    commit(lake, schema.HISTORY, 2, kac=runs.kac_version())
+    assert to_do(lake) == [runs.GOLD], "it is not judged yet"
     judged(lake, 1, 2)
     assert to_do(lake) == []
-    lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
-    assert to_do(lake) == [GOLD]
+    lake.files.remove(lake.path(f"checkpoints/{runs.GOLD}"))
+    assert to_do(lake) == [runs.GOLD]
 
 
 def test_gold_is_to_do_where_the_operators_files_differ(lake: Lake) -> None:
     up_to_date(lake)
     file = Path(lake.where) / "policies.yaml"
     file.write_text("version: 1\npolicies: []\n")
-    assert to_do(lake) == [GOLD]
+    assert to_do(lake) == [runs.GOLD]
     judged(lake, 1, 0)
     assert to_do(lake) == []
     file.unlink()
-    assert to_do(lake) == [GOLD]
+    assert to_do(lake) == [runs.GOLD]
 
 
 def test_files_that_are_wrong_are_named(lake: Lake) -> None:
     (Path(lake.where) / "baseline.yaml").write_text("version: 7\n")
     with pytest.raises(UnreadableInput, match=r"baseline\.yaml:1"):
-        rules_of(lake)
+        runs.rules_of(lake)
 
 
 # -- what is said of a run ---------------------------------------------------------------------------------------------
@@ -231,25 +225,25 @@ Traceback (most recent call last):
     ],
 )
 def test_what_the_lake_says_comes_out_of_a_traceback_of_spark(error: str, said: str | None) -> None:
-    assert message_of(RuntimeError(TRACE.format(error=error))) == said
+    assert runs.message_of(RuntimeError(TRACE.format(error=error))) == said
 
 
 def test_what_is_wrong_with_a_lake_is_said_as_it_is() -> None:
-    assert message_of(LakeError("It is busy.")) == "It is busy."
-    assert message_of(TooMuchIsBad("2 of 3")) == "2 of 3"
-    assert message_of(OSError("hunter2")) is None
+    assert runs.message_of(LakeError("It is busy.")) == "It is busy."
+    assert runs.message_of(TooMuchIsBad("2 of 3")) == "2 of 3"
+    assert runs.message_of(OSError("hunter2")) is None
 
 
 def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> None:
-    commit(lake, SNAPSHOT, 0)
-    report = Report(new_run_id(), "update", iso_now())
+    commit(lake, schema.SNAPSHOT, 0)
+    report = runs.Report(new_run_id(), "update", iso_now())
 
     def fail() -> None:
-        with recorded(lake, report):
+        with runs.recorded(lake, report):
             assert [each["status"] for each in lake.runs()] == ["running"]
-            commit(lake, SNAPSHOT, 1)
-            commit(lake, SNAPSHOT, 2)
-            commit(lake, HISTORY, 0)
+            commit(lake, schema.SNAPSHOT, 1)
+            commit(lake, schema.SNAPSHOT, 2)
+            commit(lake, schema.HISTORY, 0)
             raise ValueError("hunter2")
 
     with pytest.raises(ValueError, match="hunter2"):
@@ -258,8 +252,8 @@ def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> Non
     assert (kept["status"], kept["message"]) == ("failed", "ValueError")
     assert kept["rows"] == {"snapshot": 14, "history": 7}
     assert (kept["bytes"], kept["ended"] >= kept["started"]) == (210, True)
-    later = Report(new_run_id(), "run", iso_now())
-    with recorded(lake, later):
+    later = runs.Report(new_run_id(), "run", iso_now())
+    with runs.recorded(lake, later):
         pass
     assert [(each["job"], each["status"], each["rows"]) for each in lake.runs()] == [
         ("run", "done", {}),
@@ -268,7 +262,7 @@ def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> Non
 
 
 def test_the_key_is_for_this_user_alone_and_goes_with_the_run(lake: Lake) -> None:
-    with settings_of(Plan(lake, Inputs())) as settings:
+    with runs.settings_of(runs.Plan(lake, Inputs())) as settings:
         file = Path(settings.key_file)
         assert file.read_bytes() == lake.key()
         assert file.stat().st_mode & 0o777 == 0o600

@@ -8,22 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from console.lake import schema
 from console.lake.app import Application
 from console.lake.inputs import Inputs
 from console.lake.kraft import ROW_SCHEMA
 from console.lake.lake import Lake
 from console.lake.plans import Settings
 from console.lake.runs import Plan, Report
-from console.lake.schema import (
-    ALTER_REQUEST,
-    JOURNAL,
-    KRAFT_RECORD,
-    REQUEST,
-    REQUEST_1S,
-    SNAPSHOT,
-    Table,
-    arrow_schema,
-)
 from console.lake.tables import Batch
 from console.lake.transforms.change_event import tagged
 
@@ -39,7 +30,7 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
     return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", ""))
 
 
-def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:
+def bronze_of(step: Mapping[str, Rows], number: int) -> dict[schema.Table, pa.Table]:
     """The rows of a step as today's bronze tables have them."""
     records = pa.RecordBatch.from_pylist(
         [{name: row.get(name) for name in ROW_SCHEMA.names} for row in step.get("kraft_record", ())], schema=ROW_SCHEMA
@@ -47,23 +38,26 @@ def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:
     polls = [{"is_sensitive": False, **row} for row in step.get("poll", ())]
     requests = [
         {"cluster_id": row["cluster_id"], "lines": 0, "damaged": 0, column: _of(table, row)}
-        for column, table, name in (("second", REQUEST_1S, "request_1s"), ("alter", ALTER_REQUEST, "alter_request"))
+        for column, table, name in (
+            ("second", schema.REQUEST_1S, "request_1s"),
+            ("alter", schema.ALTER_REQUEST, "alter_request"),
+        )
         for row in step.get(name, ())
     ]
     return {
-        KRAFT_RECORD: pa.Table.from_batches([tagged(records)]),
-        SNAPSHOT: _table(SNAPSHOT, [*step.get("snapshot", ()), *polls]),
-        JOURNAL: _table(JOURNAL, [{**row, "read_ts": number} for row in step.get("journal", ())]),
-        REQUEST: pa.Table.from_pylist(requests, schema=arrow_schema(REQUEST)),
+        schema.KRAFT_RECORD: pa.Table.from_batches([tagged(records)]),
+        schema.SNAPSHOT: _table(schema.SNAPSHOT, [*step.get("snapshot", ()), *polls]),
+        schema.JOURNAL: _table(schema.JOURNAL, [{**row, "read_ts": number} for row in step.get("journal", ())]),
+        schema.REQUEST: pa.Table.from_pylist(requests, schema=schema.arrow_schema(schema.REQUEST)),
     }
 
 
-def _of(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+def _of(table: schema.Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {column.name: row.get(column.name) for column in table.columns}
 
 
-def _table(table: Table, rows: Rows) -> pa.Table:
-    return pa.Table.from_pylist([_of(table, row) for row in rows], schema=arrow_schema(table))
+def _table(table: schema.Table, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist([_of(table, row) for row in rows], schema=schema.arrow_schema(table))
 
 
 def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:

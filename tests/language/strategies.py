@@ -4,10 +4,10 @@ import re
 
 from hypothesis import strategies as st
 
+from console.language import statements
 from console.language.acl_words import OPERATIONS
 from console.language.grammar import parse
 from console.language.quoting import quote
-from console.language.statements import Asked, Assign, Entity, FromFile, Key, Name, Where
 from console.language.unparse import unparse
 from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
@@ -38,9 +38,11 @@ TEXT = st.one_of(st.text(max_size=10), AWKWARD, SPELLED)
 NAMES = TEXT.filter(bool)
 PLAIN = st.from_regex(r"[a-z][a-z.]{0,6}", fullmatch=True)
 
-keys = st.builds(Key, NAMES, st.just(True)) | st.builds(Key, PLAIN.filter(lambda key: quote(key) == key))
-secrets = st.builds(FromFile, NAMES) | st.builds(Asked)
-assigns = st.lists(st.builds(Assign, keys, TEXT | secrets), min_size=1, max_size=3).map(tuple)
+keys = st.builds(statements.Key, NAMES, st.just(True)) | st.builds(
+    statements.Key, PLAIN.filter(lambda key: quote(key) == key)
+)
+secrets = st.builds(statements.FromFile, NAMES) | st.builds(statements.Asked)
+assigns = st.lists(st.builds(statements.Assign, keys, TEXT | secrets), min_size=1, max_size=3).map(tuple)
 quota_names = st.none() | NAMES
 subjects = st.one_of(
     NAMES.map(topic_resource),
@@ -54,8 +56,8 @@ subjects = st.one_of(
     quota_names.map(lambda name: QuotaEntity.of({"ip": name})),
     st.tuples(quota_names, quota_names).map(lambda pair: QuotaEntity.of({"user": pair[0], "client-id": pair[1]})),
 )
-entities = st.none() | st.builds(Entity, subjects)
-topic_names = st.builds(Name, NAMES)
+entities = st.none() | st.builds(statements.Entity, subjects)
+topic_names = st.builds(statements.Name, NAMES)
 patterns = st.none() | TEXT
 some_keys = st.lists(keys, max_size=3).map(tuple)
 replicas = st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple)
@@ -81,6 +83,6 @@ ANY_TEXT = st.one_of(st.text(), AWKWARD, FRAGMENTS)
 def reads_back(statement):
     """A statement that was written out parses to itself, alone and among others."""
     text = unparse(statement)
-    assert parse(text, Where.BAR) == (statement,)
-    before, found, after = parse(f"check\n{text}\nundo", Where.BAR)
+    assert parse(text, statements.Where.BAR) == (statement,)
+    before, found, after = parse(f"check\n{text}\nundo", statements.Where.BAR)
     assert (unparse(before), found, unparse(after)) == ("check", statement, "undo")

@@ -1,8 +1,8 @@
 import pytest
 
+from console.language import statements
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.statements import Asked, Assign, Entity, FieldFilter, FromFile, Glob, Key, Where
 from console.language.unparse import unparse
 from console.language.verbs import VERBS, verbs_for
 from console.language.verbs.alter import Alter
@@ -109,9 +109,9 @@ def test_a_flaw_in_the_quotes_is_named_where_it_is(text, column):
     ],
 )
 def test_entities(text, subject):
-    assert one(f"set {text} k=v").entity == Entity(subject)
-    assert one(f"describe {text}") == Show(Entity(subject), (), True)
-    assert one(f"discard {text}") == Discard(Entity(subject))
+    assert one(f"set {text} k=v").entity == statements.Entity(subject)
+    assert one(f"describe {text}") == Show(statements.Entity(subject), (), True)
+    assert one(f"discard {text}") == Discard(statements.Entity(subject))
 
 
 @pytest.mark.parametrize(
@@ -137,16 +137,20 @@ def test_a_key_knows_whether_it_was_written_plainly():
 
 
 def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
-    assert one("set retention.ms=1d") == Alter("set", None, (Assign(Key("retention.ms"), "1d"),))
-    assert one("show 'topic' retention.ms") == Show(None, (Key("topic", True), Key("retention.ms")))
+    assert one("set retention.ms=1d") == Alter("set", None, (statements.Assign(statements.Key("retention.ms"), "1d"),))
+    assert one("show 'topic' retention.ms") == Show(
+        None, (statements.Key("topic", True), statements.Key("retention.ms"))
+    )
     assert one("show") == Show(None)
-    assert one("show retention.ms").keys == (Key("retention.ms"),)
+    assert one("show retention.ms").keys == (statements.Key("retention.ms"),)
     assert wrong("show topic").column == len("show topic") + 1
 
 
 def test_after_a_user_only_an_unquoted_client_goes_on():
-    assert one("show user alice 'client'") == Show(Entity(user("alice")), (Key("client", True),))
-    assert one("show user alice client c k") == Show(Entity(user("alice", client_id="c")), (Key("k"),))
+    assert one("show user alice 'client'") == Show(statements.Entity(user("alice")), (statements.Key("client", True),))
+    assert one("show user alice client c k") == Show(
+        statements.Entity(user("alice", client_id="c")), (statements.Key("k"),)
+    )
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
@@ -154,9 +158,9 @@ def test_after_a_user_only_an_unquoted_client_goes_on():
 
 def test_secrets_are_sources():
     assert assigned("set broker 1 a=@/run/x b=? c=@'my file'") == {
-        "a": FromFile("/run/x"),
-        "b": Asked(),
-        "c": FromFile("my file"),
+        "a": statements.FromFile("/run/x"),
+        "b": statements.Asked(),
+        "c": statements.FromFile("my file"),
     }
     assert wrong("set broker 1 a=@").column == 16
 
@@ -181,18 +185,22 @@ def test_for_may_be_a_key_beside_an_equals_sign():
 
 def test_list_takes_globs_and_fields():
     assert one("list topics svc-* 'a*' x=1 partitions=1?") == List(
-        "topics", (Glob("svc-*"), Glob("a[*]")), (FieldFilter("x", "1"), FieldFilter("partitions", "1?"))
+        "topics",
+        (statements.Glob("svc-*"), statements.Glob("a[*]")),
+        (statements.FieldFilter("x", "1"), statements.FieldFilter("partitions", "1?")),
     )
     assert one("list quotas user=<default> client='<default>'").fields == (
-        FieldFilter("user", None),
-        FieldFilter("client", "<default>"),
+        statements.FieldFilter("user", None),
+        statements.FieldFilter("client", "<default>"),
     )
     for kind in KINDS:
         assert one(f"list {kind}") == List(kind)
     for operator in ("=", "!=", ">", ">=", "<", "<="):
-        assert one(f"list topics a{operator}5").fields == (FieldFilter("a", "5", operator),)
-    assert one("list topics [!a]* x='>5'") == List("topics", (Glob("[!a]*"),), (FieldFilter("x", ">5"),))
-    assert one("list clients and 'a>b'").globs == (Glob("and"), Glob("a>b"))
+        assert one(f"list topics a{operator}5").fields == (statements.FieldFilter("a", "5", operator),)
+    assert one("list topics [!a]* x='>5'") == List(
+        "topics", (statements.Glob("[!a]*"),), (statements.FieldFilter("x", ">5"),)
+    )
+    assert one("list clients and 'a>b'").globs == (statements.Glob("and"), statements.Glob("a>b"))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +232,7 @@ def test_effective():
     assert one("effective user client client user") == EffectiveQuota("client", "user")
     assert one("effective user u client ''") == EffectiveQuota("u", "")
     assert "can't be empty" in wrong("effective user '' client c").message
-    assert one("effective user u client c k").key == Key("k")
+    assert one("effective user u client c k").key == statements.Key("k")
     assert wrong("effective user <default> client c").column == len("effective user ") + 1
 
 
@@ -237,23 +245,23 @@ def test_apply_takes_its_flags_in_any_order_once():
 
 def test_history_is_of_all_or_an_entity_or_with_a_text():
     assert one("history") == History()
-    assert one("history topic orders") == History(Entity(topic_resource("orders")))
-    assert one("history", Where.BAR) == History()
+    assert one("history topic orders") == History(statements.Entity(topic_resource("orders")))
+    assert one("history", statements.Where.BAR) == History()
     assert one("history orders") == History(filter="orders")
 
 
 def test_discard():
     assert one("discard") == Discard()
-    assert one("discard topic a k") == Discard(Entity(topic_resource("a")), Key("k"))
+    assert one("discard topic a k") == Discard(statements.Entity(topic_resource("a")), statements.Key("k"))
     assert wrong("discard k").column == len("discard ") + 1
 
 
 def test_views_belong_to_the_bar_and_the_shell():
-    assert one("topics svc-8", Where.BAR) == View("topics", "svc-8")
-    assert one(":quotas", Where.SHELL) == View("quotas")
-    assert one("plan orders", Where.BAR) == ShowPlan("orders")
+    assert one("topics svc-8", statements.Where.BAR) == View("topics", "svc-8")
+    assert one(":quotas", statements.Where.SHELL) == View("quotas")
+    assert one("plan orders", statements.Where.BAR) == ShowPlan("orders")
     for text in ("topics", "ctx a", "help", ":check", "plan orders"):
-        assert wrong(text, Where.RUN).column in (1, 6)
+        assert wrong(text, statements.Where.RUN).column in (1, 6)
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -297,7 +305,7 @@ def test_every_verb_has_help_and_examples_that_parse_where_it_works(verb):
     assert verb.summary
     assert not verb.summary.endswith(".")
     assert verb.examples
-    for where in Where:
+    for where in statements.Where:
         for example in verb.examples:
             if verb.where & where:
                 assert parse(example, where)
@@ -306,7 +314,7 @@ def test_every_verb_has_help_and_examples_that_parse_where_it_works(verb):
 
 
 def test_a_verb_is_known_where_the_registry_says():
-    for where in Where:
+    for where in statements.Where:
         names = {verb.name for verb in verbs_for(where)}
         for name in VERBS:
             known = True

@@ -34,37 +34,23 @@ from console.language.verbs.show import Show
 from console.language.verbs.undo import Redo, Undo
 from console.model.codes import AclResourceType
 from console.model.quota import QuotaEntity
-from console.operations.goals import Balance, Drain, DrainDir, Replace, Replicate, Restore
-from tests.language.strategies import (
-    ANY_TEXT,
-    NAMES,
-    TEXT,
-    assigns,
-    entities,
-    keys,
-    operations,
-    patterns,
-    principals,
-    replicas,
-    some_keys,
-    subjects,
-    target_types,
-)
+from console.operations import goals as operations_goals
+from tests.language import strategies
 
 goals = st.one_of(
-    st.builds(Drain, replicas),
-    st.builds(Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
-    st.just(Balance()),
-    st.builds(Replicate, NAMES, st.integers(0, 2**15 - 1)),
-    st.builds(DrainDir, st.integers(0, 2**31 - 1), NAMES),
-    st.builds(Restore, st.integers(0, 2**63 - 1)),
+    st.builds(operations_goals.Drain, strategies.replicas),
+    st.builds(operations_goals.Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+    st.just(operations_goals.Balance()),
+    st.builds(operations_goals.Replicate, strategies.NAMES, st.integers(0, 2**15 - 1)),
+    st.builds(operations_goals.DrainDir, st.integers(0, 2**31 - 1), strategies.NAMES),
+    st.builds(operations_goals.Restore, st.integers(0, 2**63 - 1)),
 )
 
 
 def explanations(cluster):
-    name = st.none() if cluster else NAMES
-    kind = st.just(AclResourceType(4)) if cluster else target_types
-    return st.builds(Explain, principals, operations, kind, name, NAMES)
+    name = st.none() if cluster else strategies.NAMES
+    kind = st.just(AclResourceType(4)) if cluster else strategies.target_types
+    return st.builds(Explain, strategies.principals, strategies.operations, kind, name, strategies.NAMES)
 
 
 def _records(topic, partition, start, filters, committed, form, reveal):
@@ -77,14 +63,16 @@ record_starts = st.one_of(
     st.tuples(st.sampled_from(["last", "first"]), st.just(""), counts),
     st.tuples(st.just("offset"), st.integers(0, 2**63 - 1).map(str), counts),
     st.tuples(st.just("time"), st.sampled_from(["2h", "14:05", "2026-11-20T14:05", "2026-11-20"]), counts),
-    st.tuples(st.just("group"), NAMES, counts),
+    st.tuples(st.just("group"), strategies.NAMES, counts),
 )
 record_filters = st.tuples(
-    TEXT, TEXT, st.sampled_from(["", "$", "$.a.b[0]=x y", "$['a b'][-1]>=1.5", "$[*].c!=last", "$.a='quoted'"])
+    strategies.TEXT,
+    strategies.TEXT,
+    st.sampled_from(["", "$", "$.a.b[0]=x y", "$['a b'][-1]>=1.5", "$[*].c!=last", "$.a='quoted'"]),
 )
 records = st.builds(
     _records,
-    NAMES,
+    strategies.NAMES,
     st.none() | st.integers(0, 99),
     record_starts,
     record_filters,
@@ -96,40 +84,42 @@ records = st.builds(
 # Of verbs that others stand on; the others have a law each in `verbs`.
 # A context and an effective quota's names are never `<default>` unless quoted, which `quote` does.
 statements = st.one_of(
-    st.builds(Show, entities, some_keys, st.booleans()),
+    st.builds(Show, strategies.entities, strategies.some_keys, st.booleans()),
     st.builds(
         List,
         st.sampled_from(KINDS),
-        st.lists(st.builds(Glob, patterns), max_size=3).map(tuple),
-        st.lists(st.builds(FieldFilter, NAMES, patterns, st.sampled_from(COMPARISONS)), max_size=3).map(tuple),
+        st.lists(st.builds(Glob, strategies.patterns), max_size=3).map(tuple),
+        st.lists(
+            st.builds(FieldFilter, strategies.NAMES, strategies.patterns, st.sampled_from(COMPARISONS)), max_size=3
+        ).map(tuple),
     ),
     st.builds(
         Alter,
         st.sampled_from(["set", "append", "subtract"]),
-        entities,
-        assigns,
+        strategies.entities,
+        strategies.assigns,
         st.none() | st.integers(1, 10**15),
     ),
     st.builds(AskOfOperation, st.integers(0, 2**63 - 1), st.none() | st.integers(0, 2**63 - 1)),
     st.builds(BeginOperation, goals, st.none() | st.integers(1, 2**63 - 1)),
     explanations(True),
     explanations(False),
-    st.builds(EffectiveQuota, NAMES, NAMES, st.none() | keys),
+    st.builds(EffectiveQuota, strategies.NAMES, strategies.NAMES, st.none() | strategies.keys),
     records,
-    st.builds(ShowPlan, TEXT),
+    st.builds(ShowPlan, strategies.TEXT),
     st.builds(Check),
     st.builds(Apply, st.booleans(), st.booleans(), st.booleans()),
-    st.builds(Discard, st.builds(Entity, subjects), st.none() | keys),
+    st.builds(Discard, st.builds(Entity, strategies.subjects), st.none() | strategies.keys),
     st.just(Discard()),
     st.builds(Undo),
     st.builds(Redo),
-    st.builds(Revert, TEXT),
-    st.builds(View, st.sampled_from(PANES), TEXT),
-    st.builds(History, st.builds(Entity, subjects)) | st.builds(History, st.none(), TEXT),
-    st.builds(UseContext, NAMES),
-    st.builds(Record, TEXT),
-    st.builds(AtTime, NAMES),
-    st.builds(Help, TEXT),
+    st.builds(Revert, strategies.TEXT),
+    st.builds(View, st.sampled_from(PANES), strategies.TEXT),
+    st.builds(History, st.builds(Entity, strategies.subjects)) | st.builds(History, st.none(), strategies.TEXT),
+    st.builds(UseContext, strategies.NAMES),
+    st.builds(Record, strategies.TEXT),
+    st.builds(AtTime, strategies.NAMES),
+    st.builds(Help, strategies.TEXT),
     st.builds(Quit),
 )
 
@@ -149,7 +139,7 @@ def written(script):
     return "\n".join(map(unparse, script))
 
 
-@given(TEXT)
+@given(strategies.TEXT)
 def test_a_quoted_text_is_one_word_that_stands_for_it(text):
     scanned = scan(f"x {quote(text)} y")
     (statement,) = scanned.statements
@@ -157,7 +147,7 @@ def test_a_quoted_text_is_one_word_that_stands_for_it(text):
     assert not scanned.flaws
 
 
-@given(NAMES, TEXT)
+@given(strategies.NAMES, strategies.TEXT)
 def test_a_quoted_name_key_and_value_read_back(name, value):
     (statement,) = parse(f"set user {quote(name)} client {quote(name)} {quote(name)}={quote(value)}")
     assert statement.entity.subject == QuotaEntity.of({"user": name, "client-id": name})
@@ -175,7 +165,7 @@ def test_a_script_written_out_parses_to_itself(script):
     assert parse(written(script), Where.BAR) == script
 
 
-@given(ANY_TEXT, st.sampled_from(list(Where)))
+@given(strategies.ANY_TEXT, st.sampled_from(list(Where)))
 def test_what_parses_parses_again_from_its_own_writing(text, where):
     try:
         script = parse(text, where)
@@ -184,7 +174,7 @@ def test_what_parses_parses_again_from_its_own_writing(text, where):
     assert parse(written(script), where) == script
 
 
-@given(ANY_TEXT, st.sampled_from(list(Where)))
+@given(strategies.ANY_TEXT, st.sampled_from(list(Where)))
 def test_no_text_raises_anything_but_a_parse_error_and_places_lie_within_it(text, where):
     lines = text.split("\n")
     found = [error.span for error in read(text, where).errors]
@@ -201,7 +191,7 @@ def test_no_text_raises_anything_but_a_parse_error_and_places_lie_within_it(text
         assert 1 <= span.column <= len(lines[span.line - 1]) + 1
 
 
-@given(ANY_TEXT)
+@given(strategies.ANY_TEXT)
 def test_marks_are_in_order_and_within_the_text(text):
     reading = read(text, Where.BAR)
     end = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.manual.completion_scripts import script
-from tests.support.installed import PACKAGES, ROOT, build_sdist, build_wheel, install, locked_wheels
+from tests.support import installed
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    return installed.build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def bin_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(wheel, tmp_path_factory.mktemp("installed") / "venv")
+    return installed.install(wheel, tmp_path_factory.mktemp("installed") / "venv")
 
 
 def sources() -> Iterator[str]:
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*"):
+    for package in installed.PACKAGES:
+        for path in (installed.ROOT / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
-                yield path.relative_to(ROOT).as_posix()
+                yield path.relative_to(installed.ROOT).as_posix()
 
 
 def held(wheel: Path) -> set[str]:
@@ -57,12 +57,12 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path
 def test_the_licence_goes_with_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (licence,) = [name for name in archive.namelist() if name.endswith("/LICENSE")]
-        assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
+        assert archive.read(licence) == (installed.ROOT / "LICENSE").read_bytes()
 
 
 def test_the_man_page_and_the_completions_go_with_it(bin_folder: Path) -> None:
     share = bin_folder.parent / "share"
-    assert (share / "man/man1/kac.1").read_bytes() == (ROOT / "docs/kac.1").read_bytes()
+    assert (share / "man/man1/kac.1").read_bytes() == (installed.ROOT / "docs/kac.1").read_bytes()
     assert (share / "bash-completion/completions/kac").read_text() == script("bash")
     assert (share / "zsh/site-functions/_kac").read_text() == script("zsh")
     assert (share / "fish/vendor_completions.d/kac.fish").read_text() == script("fish")
@@ -71,12 +71,12 @@ def test_the_man_page_and_the_completions_go_with_it(bin_folder: Path) -> None:
 def test_it_knows_the_commit_that_it_was_built_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAC_COMMIT", "0123456789ab")
     (tmp_path / "wheel").mkdir()
-    made = build_wheel(tmp_path / "wheel")
+    made = installed.build_wheel(tmp_path / "wheel")
     assert held(made) == set(sources()) | {"console/commit.txt"}
     with zipfile.ZipFile(made) as archive:
         assert archive.read("console/commit.txt") == b"0123456789ab\n"
     (tmp_path / "sdist").mkdir()
-    with tarfile.open(build_sdist(tmp_path / "sdist")) as archive:
+    with tarfile.open(installed.build_sdist(tmp_path / "sdist")) as archive:
         (name,) = (each for each in archive.getnames() if each.endswith("console/commit.txt"))
         file = archive.extractfile(name)
         assert file is not None
@@ -162,7 +162,7 @@ def test_the_console_opens_says_what_is_wrong_and_leaves(bin_folder: Path, tmp_p
 
 
 def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    sdist = build_sdist(tmp_path)
+    sdist = installed.build_sdist(tmp_path)
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (source,) = (tmp_path / "unpacked").iterdir()
@@ -184,7 +184,7 @@ def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:
         sys.executable,
     ]
     done = subprocess.run(
-        [*uv, "--find-links", str(locked_wheels()), str(wheel)],
+        [*uv, "--find-links", str(installed.locked_wheels()), str(wheel)],
         env={"PATH": os.environ["PATH"], **tools},
         capture_output=True,
         text=True,

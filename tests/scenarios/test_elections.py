@@ -36,17 +36,8 @@ from console.embedded.state import ClusterState
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
+from console.model import changes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterReassignments,
-    CreateTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    Outcome,
-    PartitionTarget,
-    Status,
-)
 from console.model.cluster import Partition, Reassignment, ReplicaLogs, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.elections import UncleanElection, leaders_by_broker, needs_preferred, unclean_election
@@ -161,8 +152,8 @@ def test_the_leaders_that_are_forecast_are_those_that_are_elected(
             assert (said in lines[0]) == (before[broker] != changed[broker]), lines
     for each in report.added:
         there = current_state(each.edit, Described(now))
-        assert verdict(each.edit, each.was, there) is Status.APPLIED
-        assert verdict(each.edit, each.was, current_state(each.edit, Described(snapshot))) is Status.NOT_APPLIED
+        assert verdict(each.edit, each.was, there) is changes.Status.APPLIED
+        assert verdict(each.edit, each.was, current_state(each.edit, Described(snapshot))) is changes.Status.NOT_APPLIED
 
 
 @given(st.lists(STEPS, max_size=25), st.lists(REPLICAS, min_size=4, max_size=4))
@@ -196,7 +187,7 @@ def test_what_an_unclean_election_loses_lies_in_the_range_that_is_said(
             assert log.end == would.first
             assert would.least <= lost
             assert would.most is None or lost <= would.most
-            assert verdict(edit, would, current_state(edit, Described(snapshot_of(state)))) is Status.APPLIED
+            assert verdict(edit, would, current_state(edit, Described(snapshot_of(state)))) is changes.Status.APPLIED
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(-1, 12))
@@ -239,8 +230,8 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
         assert {each.edit.target for step in steps for each in step.staged} == {each.target for each in edits}
         for step in steps:
             sent = step.request
-            assert isinstance(sent, ElectLeaders | AlterReassignments)
-            assert len(sent.partitions if isinstance(sent, ElectLeaders) else sent.moves) <= RECORD_LIMIT
+            assert isinstance(sent, changes.ElectLeaders | changes.AlterReassignments)
+            assert len(sent.partitions if isinstance(sent, changes.ElectLeaders) else sent.moves) <= RECORD_LIMIT
         assert len(effects(report.plan.staged, snapshot)) == (1 if kind == "elect" else count)
         assert not conflicts(report.plan.staged, snapshot)
         after = predict(snapshot, report.plan)
@@ -426,16 +417,16 @@ def test_a_lost_cancellation_is_told_from_a_move_that_ended(order: list[int], wh
         "other": Reassignment("t", 0, (7, 8), (), ()),
     }[what]
     status = {
-        "cancelled": Status.APPLIED,
-        "done": Status.NOT_APPLIED,
-        "moving": Status.NOT_APPLIED,
-        "other": Status.UNKNOWN,
+        "cancelled": changes.Status.APPLIED,
+        "done": changes.Status.NOT_APPLIED,
+        "moving": changes.Status.NOT_APPLIED,
+        "other": changes.Status.UNKNOWN,
     }
     assert verdict(CancelMove("t", 0), was, now) is status[what]
     partition = Partition(0, 1, now.replicas, ())
     original = tuple(order[1:])
     outcome = moved(None, partition, now if now.adding else None, original)
-    assert (outcome is Status.APPLIED) == (what == "cancelled")
+    assert (outcome is changes.Status.APPLIED) == (what == "cancelled")
 
 
 async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -463,11 +454,11 @@ async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(caps
                 code, out, _ = await ran(session, f"elect preferred topic orders; {verb}; discard", capsys)
                 assert code == 1
                 assert "elections and moves need ALTER on the cluster" in out
-            change = ElectLeaders((PartitionTarget("orders", 0),))
+            change = changes.ElectLeaders((changes.PartitionTarget("orders", 0),))
             (outcome,) = await session.client.run(send, change, validate_only=False)
             assert outcome.failure is not None
             assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
-            cancel = AlterReassignments({MoveTarget("orders", 0): None})
+            cancel = changes.AlterReassignments({changes.MoveTarget("orders", 0): None})
             (outcome,) = await session.client.run(send, cancel, validate_only=False)
             assert outcome.failure is not None
             assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
@@ -518,7 +509,7 @@ async def staged(client: AdminClient, statement: str) -> tuple[Session, StageRep
     return session, report
 
 
-def outcomes_of(report: ApplyReport) -> list[Outcome]:
+def outcomes_of(report: ApplyReport) -> list[changes.Outcome]:
     return [outcome for result in report.results for outcome in result.outcomes]
 
 
@@ -559,11 +550,13 @@ async def write(cluster: KafkaCluster, topic: str, count: int, size: int = 100) 
         await producer.stop()
 
 
-def elected_by(output: str) -> set[PartitionTarget]:
+def elected_by(output: str) -> set[changes.PartitionTarget]:
     """The partitions that kafka-leader-election says it elected a leader for."""
     line = re.search(r"Successfully completed leader election \(PREFERRED\) for partitions (.*)", output)
     names = line[1].split(", ") if line else []
-    return {PartitionTarget(topic, int(number)) for topic, _, number in (name.rpartition("-") for name in names)}
+    return {
+        changes.PartitionTarget(topic, int(number)) for topic, _, number in (name.rpartition("-") for name in names)
+    }
 
 
 @BOTH
@@ -573,9 +566,11 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
     """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
     changes, and applying it leads to the leaders that were forecast."""
     replicas = [((start % 3) + 2, ((start + 1) % 3) + 2) for start in range(12)]
-    assert (await client.run(send, CreateTopics((NewTopic(name, assignments=tuple(replicas)),)), validate_only=False))[
-        0
-    ].ok
+    assert (
+        await client.run(
+            send, changes.CreateTopics((changes.NewTopic(name, assignments=tuple(replicas)),)), validate_only=False
+        )
+    )[0].ok
     await asyncio.to_thread(racked_cluster.restart, SECOND)
     await in_sync(client, name, 2)
     session, report = await staged(client, "elect preferred all")
@@ -601,7 +596,9 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
     assert (await check_plan(session)).ok
     (line, _) = next(iter(effects(session.plan.staged, session.snapshot).values()))
     applied = await apply_plan(session)
-    assert {(each.target, each.status) for each in outcomes_of(applied)} == {(each, Status.APPLIED) for each in wanted}
+    assert {(each.target, each.status) for each in outcomes_of(applied)} == {
+        (each, changes.Status.APPLIED) for each in wanted
+    }
     await session.read_topics()
     leaders = leaders_by_broker(session.snapshot.topics.values())
     assert leaders == leaders_by_broker(forecast.topics.values())
@@ -615,17 +612,19 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
 
     # The runbook's commands, of some partitions and of one.
     for some in ((0, 3, 6), (9,)):
-        swapped = {MoveTarget(name, number): replicas[number][::-1] for number in some}
-        moved = await client.run(send, AlterReassignments(swapped), validate_only=False)
+        swapped = {changes.MoveTarget(name, number): replicas[number][::-1] for number in some}
+        moved = await client.run(send, changes.AlterReassignments(swapped), validate_only=False)
         assert all(each.ok for each in moved)
         session, report = await staged(client, f"elect preferred topic {name}")
-        assert {each.edit.target for each in report.added} == {PartitionTarget(name, number) for number in some}
+        assert {each.edit.target for each in report.added} == {changes.PartitionTarget(name, number) for number in some}
         (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
         file = tmp_path / "partitions.json"
         file.write_text(command.stdin)
         words = [str(file) if word == STDIN else word for word in command.words[1:]]
         done = await asyncio.to_thread(racked_cluster.run_tool, ELECT, *words)
-        assert elected_by(done.stdout) == {PartitionTarget(name, number) for number in some}, done.stdout + done.stderr
+        assert elected_by(done.stdout) == {changes.PartitionTarget(name, number) for number in some}, (
+            done.stdout + done.stderr
+        )
 
 
 @BOTH
@@ -633,7 +632,7 @@ async def test_a_preferred_replica_that_is_away_stays_away(
     racked_cluster: KafkaCluster, client: AdminClient, name: str
 ) -> None:
     """Its partitions are named and not staged; sent all the same, brokers refuse them."""
-    made = CreateTopics((NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
+    made = changes.CreateTopics((changes.NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await asyncio.to_thread(racked_cluster.stop, SECOND)
     await asyncio.to_thread(racked_cluster.await_brokers, (1, FIRST, THIRD))
@@ -644,13 +643,13 @@ async def test_a_preferred_replica_that_is_away_stays_away(
     ]
     (outcome,) = await client.run(send, _elect(name), validate_only=False)
     assert outcome.failure is not None
-    assert (outcome.status, outcome.failure.name) == (Status.FAILED, "PREFERRED_LEADER_NOT_AVAILABLE")
+    assert (outcome.status, outcome.failure.name) == (changes.Status.FAILED, "PREFERRED_LEADER_NOT_AVAILABLE")
     _, refused = await staged(client, f"elect unclean topic {name} partition 0")
     assert f"broker {FIRST} leads it" in refused.refused[0].reason
 
 
 def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
-    return partitions.ElectLeaders((PartitionTarget(name, 0),), unclean)
+    return partitions.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
 
 
 @BOTH
@@ -662,8 +661,8 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
     """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
     come back, and the one that has less is earlier in the order of the replicas."""
     all_, two, one = 50, 30, 20
-    topic = NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
-    assert (await client.run(send, CreateTopics((topic,)), validate_only=False))[0].ok
+    topic = changes.NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
+    assert (await client.run(send, changes.CreateTopics((topic,)), validate_only=False))[0].ok
     await write(racked_cluster, name, all_)
     for broker, more in ((THIRD, two), (SECOND, one), (FIRST, 0)):
         await copied(client, name)
@@ -697,7 +696,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
         unaccepted = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
         assert not unaccepted.sent
     applied = await apply_plan(session, ApplyOptions(risks=frozenset({f"unclean-loss={name}/0"})))
-    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+    assert [each.status for each in outcomes_of(applied)] == [changes.Status.APPLIED]
 
     async def led() -> Partition:
         (found,) = await described(client, name)
@@ -718,7 +717,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
     """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
-    made = CreateTopics((NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
+    made = changes.CreateTopics((changes.NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await write(racked_cluster, name, 60, 500_000)
     await in_sync(client, name, 2)
@@ -737,14 +736,14 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
 
     assert await until_settled(copied_bytes, lambda size: not size, within=60, attempts=600) > 0
     session, report = await staged(client, f"cancel move topic {name}")
-    assert [each.edit.target for each in report.added] == [MoveTarget(name, 0)]
+    assert [each.edit.target for each in report.added] == [changes.MoveTarget(name, 0)]
     lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
     assert any(
         re.fullmatch(rf"what broker {THIRD} copied is dropped: ≈ .* [KM]iB of ≈ 2\d.* MiB", line) for line in lines
     )
     forecast = predict(session.snapshot, session.plan).topics[name].partitions
     applied = await apply_plan(session)
-    assert [each.status for each in outcomes_of(applied)] == [Status.APPLIED]
+    assert [each.status for each in outcomes_of(applied)] == [changes.Status.APPLIED]
     assert await client.run(partitions.list_reassignments) == ()
     after = await described(client, name)
     # The same replicas; which of them is first follows from the order in which the move named them.
@@ -753,7 +752,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     assert [(each.leader, set(each.isr)) for each in after] == [(each.leader, set(each.isr)) for each in forecast]
     _, again = await staged(client, f"cancel move topic {name} partition 0")
     assert [each.reason for each in again.dropped] == ["it does not move"]
-    cancel = AlterReassignments({MoveTarget(name, 0): None})
+    cancel = changes.AlterReassignments({changes.MoveTarget(name, 0): None})
     (outcome,) = await client.run(send, cancel, validate_only=False)
     assert outcome.failure is not None
     assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"

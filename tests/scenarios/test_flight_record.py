@@ -30,7 +30,7 @@ from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.kafka_words import VALUES
 from console.flight.tap import RECORDED, Tap
-from console.model.changes import AlterConfigs, AlterScram, ConfigOp, CreateTopics, NewTopic, ScramUser
+from console.model import changes
 from console.model.codes import DELETE, SET, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.secret import Secret
@@ -375,16 +375,18 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
         tls=TlsSettings(trust=Store("PEM", path=secure_cluster.authority.pem)),
     )
     kept: list[Answer] = []
-    user = ScramUser(name, ScramMechanism(1))
+    user = changes.ScramUser(name, ScramMechanism(1))
     with AdminClient(settings, Tap(kept.append)) as client:
 
         async def send(request: object) -> None:
             assert await client.run(applied, request)
 
         for resource, key in KEYS.items():
-            await send(AlterConfigs({resource: (ConfigOp(key, SET, SECRET),)}, 1 if resource.name else None))
-        await send(AlterScram({user: (4096, Secret(SECRET))}))
-        await send(CreateTopics((NewTopic(name, 2, 2),)))
+            await send(
+                changes.AlterConfigs({resource: (changes.ConfigOp(key, SET, SECRET),)}, 1 if resource.name else None)
+            )
+        await send(changes.AlterScram({user: (4096, Secret(SECRET))}))
+        await send(changes.CreateTopics((changes.NewTopic(name, 2, 2),)))
         try:
             session = Session(client, Context("secure", "", settings))
             await read_everything(session)
@@ -393,8 +395,10 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
                 await poller.poll(whole=True)
         finally:
             for resource, key in KEYS.items():
-                await send(AlterConfigs({resource: (ConfigOp(key, DELETE),)}, 1 if resource.name else None))
-            await send(AlterScram({}, (user,)))
+                await send(
+                    changes.AlterConfigs({resource: (changes.ConfigOp(key, DELETE),)}, 1 if resource.name else None)
+                )
+            await send(changes.AlterScram({}, (user,)))
     plain, anonymous = tmp_path / "plain", tmp_path / "anonymous"
     header = Header(session.snapshot.cluster.cluster_id or "", "secure", kept[0].at_ms, "0.1.0")
     names = Pseudonyms()

@@ -30,13 +30,13 @@ from console.embedded.replicas import is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import broker_resource, topic_resource
+from console.operations import goals as operations_goals
 from console.operations.forecast import forecast
-from console.operations.goals import Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Reassign, Replicate
 from console.operations.operation import Progress, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
-from console.session.operating import NEEDS, Pace, ask_of, begin, read_operations, way_back, work_on
+from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
@@ -61,9 +61,9 @@ class World:
         self.session = session
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> operating.Pace:
         """Waiting turns the clock."""
-        return Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
+        return operating.Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -111,9 +111,11 @@ class World:
             if key in keys
         }
 
-    async def reached(self, goal: Goal, throttle: int | None = RATE) -> State:
+    async def reached(self, goal: operations_goals.Goal, throttle: int | None = RATE) -> State:
         """How an operation that is begun and worked on stands then."""
-        return (await work_on(self.session, await begin(self.session, goal, throttle), pace=self.pace)).state
+        return (
+            await operating.work_on(self.session, await operating.begin(self.session, goal, throttle), pace=self.pace)
+        ).state
 
 
 @asynccontextmanager
@@ -134,11 +136,11 @@ async def world() -> AsyncIterator[World]:
 
 async def test_a_broker_is_drained_and_nothing_is_left(world: World) -> None:
     """In the end no replica is on it, no throttle is set, and the journal says so."""
-    assert await world.reached(Drain((3,))) is State.DONE
+    assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert all(3 not in replicas for replicas in world.replicas())
     assert world.moving() == 0
     assert world.throttles() == {}
-    known = await read_operations(world.session, ended=5)
+    known = await operating.read_operations(world.session, ended=5)
     assert known.open == ()
     assert known.holder is None
     (ended,) = known.ended
@@ -146,17 +148,17 @@ async def test_a_broker_is_drained_and_nothing_is_left(world: World) -> None:
 
 
 async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world: World) -> None:
-    number = await begin(world.session, Drain((3,)), RATE)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
     seen: list[dict[tuple[str, str], str]] = []
     owned: list[int] = []
 
     async def check(seconds: float) -> None:
         seen.append(world.throttles())
-        (operation,) = (await read_operations(world.session)).open
+        (operation,) = (await operating.read_operations(world.session)).open
         owned.append(len(operation.owned().rates))
         await world.wait(seconds)
 
-    await work_on(world.session, number, pace=Pace(sleep=check))
+    await operating.work_on(world.session, number, pace=operating.Pace(sleep=check))
     assert seen[0]["4", RATES[1]] == str(RATE)
     assert seen[0]["orders", LISTS[1]] == "0:4,1:4,2:4"
     assert owned[0] == 8
@@ -165,16 +167,16 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
 
 async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
     """Bytes that are copied and that are left, as log directories have them; they come to the same sum."""
-    number = await begin(world.session, Drain((3,)), 100_000)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
     async def check(seconds: float) -> None:
-        (operation,) = (await read_operations(world.session)).open
+        (operation,) = (await operating.read_operations(world.session)).open
         if operation.progress is not None and operation.state is State.RUNNING:
             seen.append((operation.progress.copied, operation.progress.left))
         await world.wait(30 * seconds)
 
-    await work_on(world.session, number, pace=Pace(sleep=check))
+    await operating.work_on(world.session, number, pace=operating.Pace(sleep=check))
     sums = {copied + left for copied, left in seen if left}
     assert len(sums) == 1, seen
     assert len({copied for copied, _ in seen}) > 2, seen
@@ -186,8 +188,8 @@ async def test_what_another_owner_throttled_stays(world: World) -> None:
     world.cluster.state.alter_config(topic_resource("orders"), {LISTS[0]: "3:1"})
     before = world.throttles()
     said: list[str] = []
-    number = await begin(world.session, Drain((3,)), RATE)
-    done = await work_on(world.session, number, said.append, world.pace)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
+    done = await operating.work_on(world.session, number, said.append, world.pace)
     assert done.state is State.DONE
     assert world.throttles() == before
     assert any("broker 1: throttle of unknown owner" in line for line in said), said
@@ -198,21 +200,21 @@ async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
     await world.cluster.broker_down(4)
     assert start_move(world.cluster, "orders", 0, (1, 2, 4)).code == 0
     assert start_move(world.cluster, "orders", 1, (4, 1, 3)).code == 0
-    number = await begin(world.session, Drain((3,)), None)
-    stalled = await work_on(world.session, number, pace=world.pace)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), None)
+    stalled = await operating.work_on(world.session, number, pace=world.pace)
     assert stalled.state is State.STALLED
     assert stalled.progress is not None
     assert any(line.startswith("orders/0: another tool moves it") for line in stalled.progress.waits)
     assert world.replicas()[0] == (1, 2, 4, 3)
     await world.cluster.broker_up(4)
-    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    assert (await operating.work_on(world.session, number, pace=world.pace)).state is State.DONE
     assert all(3 not in replicas for replicas in world.replicas())
 
 
 async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> None:
     """What is under way is cancelled; what was moved before stays, until it is asked back."""
     await world.cluster.broker_down(4)
-    number = await begin(world.session, MoveTopic("orders", (1, 2, 4)), RATE)
+    number = await operating.begin(world.session, operations_goals.MoveTopic("orders", (1, 2, 4)), RATE)
     await world.cluster.broker_up(4)
     asked = False
 
@@ -221,10 +223,10 @@ async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> Non
         if not asked:
             asked = True
             assert world.moving() > 0
-            await ask_of(world.session, number, cancel=True)
+            await operating.ask_of(world.session, number, cancel=True)
         await world.wait(0.01)
 
-    over = await work_on(world.session, number, pace=Pace(sleep=cancel))
+    over = await operating.work_on(world.session, number, pace=operating.Pace(sleep=cancel))
     assert over.state is State.CANCELLED
     assert world.replicas() == list(LAYOUT)
     assert world.throttles() == {}
@@ -233,50 +235,50 @@ async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> Non
 
 async def test_the_way_back_of_what_is_done(world: World) -> None:
     """The original replicas in their order, by an operation like any other."""
-    assert await world.reached(Drain((3,))) is State.DONE
+    assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert world.replicas() != list(LAYOUT)
-    (ended,) = (await read_operations(world.session, ended=1)).ended
-    assert await world.reached(await way_back(await world.session.journal(), ended.number)) is State.DONE
+    (ended,) = (await operating.read_operations(world.session, ended=1)).ended
+    assert await world.reached(await operating.way_back(await world.session.journal(), ended.number)) is State.DONE
     assert world.replicas() == list(LAYOUT)
 
 
 async def test_a_throttle_is_raised_and_taken_away_while_it_runs(world: World) -> None:
-    number = await begin(world.session, Drain((3,)), RATE)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
     seen: list[set[str]] = []
     asks = [2 * RATE, 0]
 
     async def ask(_seconds: float) -> None:
         seen.append({value for (_, key), value in world.throttles().items() if key in RATES})
         if asks:
-            await ask_of(world.session, number, throttle=asks.pop(0))
+            await operating.ask_of(world.session, number, throttle=asks.pop(0))
             await world.wait(0.01)
         else:
             await world.wait(5)
 
-    assert (await work_on(world.session, number, pace=Pace(sleep=ask))).state is State.DONE
+    assert (await operating.work_on(world.session, number, pace=operating.Pace(sleep=ask))).state is State.DONE
     assert seen[:3] == [{str(RATE)}, {str(2 * RATE)}, set()]
 
 
 async def test_the_number_of_replicas(world: World) -> None:
-    assert await world.reached(Replicate("orders", 2)) is State.DONE
+    assert await world.reached(operations_goals.Replicate("orders", 2)) is State.DONE
     assert [len(each) for each in world.replicas()] == [2, 2, 2, 2]
 
 
 async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
-    number = await begin(world.session, Drain((3,)), None)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), None)
     with pytest.raises(Refused, match=f"operation {number} \\(drain 3\\) is open"):
-        await begin(world.session, Drain((4,)), None)
+        await operating.begin(world.session, operations_goals.Drain((4,)), None)
     other = Session(world.session.client, world.session.context, "cron", world.session.clock)
     refused: list[str] = []
 
     async def beside(seconds: float) -> None:
         if not refused:
             with pytest.raises(Refused) as error:
-                await work_on(other, number, pace=world.pace)
+                await operating.work_on(other, number, pace=world.pace)
             refused.append(error.value.failure.name)
         await world.wait(seconds)
 
-    assert (await work_on(world.session, number, pace=Pace(sleep=beside))).state is State.DONE
+    assert (await operating.work_on(world.session, number, pace=operating.Pace(sleep=beside))).state is State.DONE
     assert refused == ["HELD"]
 
 
@@ -284,8 +286,8 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
     """Moves end one after another; each change is a part of the journal, and two are enough: to set them and to end."""
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = PartitionLog(older_bytes=10**8 * (number + 1))
-    number = await begin(world.session, Drain((3,)), 10_000_000)
-    done = await work_on(world.session, number, pace=Pace(sleep=world.wait))
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), 10_000_000)
+    done = await operating.work_on(world.session, number, pace=operating.Pace(sleep=world.wait))
     assert done.state is State.DONE
     assert world.throttles() == {}
     assert [len(step.moves) for step in done.steps] == [3, 0]
@@ -293,21 +295,23 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
 
 async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
     """It waits for the broker, and says how to end without it; what it left is known to be its own later."""
-    number = await begin(world.session, Drain((3,)), RATE)
+    number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
 
     async def dies(seconds: float) -> None:
         if ("3", RATES[0]) in world.throttles() and 3 in world.cluster.state.alive():
             await world.cluster.broker_down(3)
         await world.wait(seconds)
 
-    waits = await work_on(world.session, number, pace=Pace(first=5.0, most=40.0, sleep=dies, patience=60.0))
+    waits = await operating.work_on(
+        world.session, number, pace=operating.Pace(first=5.0, most=40.0, sleep=dies, patience=60.0)
+    )
     assert waits.state is State.STALLED
     assert waits.progress is not None
     (line,) = waits.progress.waits
     assert line.startswith("broker 3 does not answer: its throttle is taken off when it is back")
     assert f"kac moves --operation {number} --give-up" in line
-    await ask_of(world.session, number, give_up=True)
-    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    await operating.ask_of(world.session, number, give_up=True)
+    assert (await operating.work_on(world.session, number, pace=world.pace)).state is State.DONE
     assert {broker for broker, _ in world.throttles()} == {"3"}
     await world.cluster.broker_up(3)
     left = await read_leftovers(world.session)
@@ -331,7 +335,7 @@ async def disks() -> AsyncIterator[World]:
 
 async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
     """Its others have what was in it; the broker's throttle is set meanwhile; the way back is its own."""
-    number = await begin(disks.session, DrainDir(1, DIRS[0]), 10_000_000)
+    number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), 10_000_000)
     rates: list[dict[tuple[str, str], str]] = []
     far: list[Progress] = []
 
@@ -339,14 +343,14 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
         rates.append(disks.throttles())
         await disks.wait(seconds)
 
-    done = await work_on(disks.session, number, pace=Pace(sleep=check), on_progress=far.append)
+    done = await operating.work_on(disks.session, number, pace=operating.Pace(sleep=check), on_progress=far.append)
     assert done.state is State.DONE
     assert rates[0] == {("1", LOG_DIRS_RATE): "10000000"}
     assert disks.throttles() == {}
     assert len({each.copied for each in far if each.copied + each.left == 2 * 10**8}) > 2, far
     assert DIRS[0] not in disks.dirs(1)
     assert disks.replicas() == list(LAYOUT)
-    back = await way_back(await disks.session.journal(), number)
+    back = await operating.way_back(await disks.session.journal(), number)
     assert await disks.reached(back) is State.DONE
     assert disks.dirs(1) == [DIRS[0], DIRS[0], DIRS[1], DIRS[1]]
 
@@ -355,16 +359,18 @@ async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> No
     """What has to change its broker does so first; then it changes its directory. The way back is of both."""
     wanted = ((4, 2, 1), *LAYOUT[1:])
     into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
-    goal = Reassign(tuple(("orders", number, replicas) for number, replicas in enumerate(wanted)), into)
+    goal = operations_goals.Reassign(
+        tuple(("orders", number, replicas) for number, replicas in enumerate(wanted)), into
+    )
     before = disks.replicas(), disks.dirs(1)
-    number = await begin(disks.session, goal, RATE)
-    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    number = await operating.begin(disks.session, goal, RATE)
+    assert (await operating.work_on(disks.session, number, pace=disks.pace)).state is State.DONE
     assert disks.replicas() == list(wanted)
     assert {dir_of(disks.cluster, disks.cluster.state.topics["orders"], *place[1:3]) for place in into} == {DIRS[2]}
     assert disks.throttles() == {}
-    (ended,) = (await read_operations(disks.session, ended=5)).ended
+    (ended,) = (await operating.read_operations(disks.session, ended=5)).ended
     assert str(ended.goal) == f"reassign {len(LAYOUT)} partitions of orders"
-    back = await way_back(await disks.session.journal(), number)
+    back = await operating.way_back(await disks.session.journal(), number)
     assert await disks.reached(back) is State.DONE
     assert (disks.replicas(), disks.dirs(1)) == before
 
@@ -372,13 +378,13 @@ async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> No
 async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
     """What had been copied before stays."""
     before = disks.dirs(1)
-    number = await begin(disks.session, MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
+    number = await operating.begin(disks.session, operations_goals.MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
 
     async def cancel(_seconds: float) -> None:
         if disks.copying():
-            await ask_of(disks.session, number, cancel=True)
+            await operating.ask_of(disks.session, number, cancel=True)
 
-    over = await work_on(disks.session, number, pace=Pace(sleep=cancel))
+    over = await operating.work_on(disks.session, number, pace=operating.Pace(sleep=cancel))
     assert over.state is State.CANCELLED
     assert (disks.dirs(1), disks.copying(), disks.throttles()) == (before, 0, {})
 
@@ -386,13 +392,13 @@ async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
 async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
     """Into the directory that is drained: it is left alone, and said."""
     disks.copy(2, 1, DIRS[0])
-    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
+    number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), None)
     said: list[str] = []
 
     async def ends(seconds: float) -> None:
         await disks.wait(seconds)
 
-    done = await work_on(disks.session, number, said.append, Pace(first=0.1, most=1.0, sleep=ends))
+    done = await operating.work_on(disks.session, number, said.append, operating.Pace(first=0.1, most=1.0, sleep=ends))
     assert done.state is State.DONE
     assert any("broker 1 copies it into /data1, which has to end" in line for line in said), said
     assert DIRS[0] not in disks.dirs(1)
@@ -400,17 +406,17 @@ async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
 
 async def test_a_directory_that_is_cordoned_or_a_broker_that_is_down_is_waited_for(disks: World) -> None:
     disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": ",".join(DIRS[1:])})
-    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
-    stalled = await work_on(disks.session, number, pace=disks.pace)
+    number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), None)
+    stalled = await operating.work_on(disks.session, number, pace=disks.pace)
     assert stalled.progress is not None
     assert stalled.progress.waits == ("no other log directory of broker 1 is online and takes replicas",)
     disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": None})
     await disks.cluster.broker_down(1)
-    stalled = await work_on(disks.session, number, pace=disks.pace)
+    stalled = await operating.work_on(disks.session, number, pace=disks.pace)
     assert stalled.progress is not None
     assert "the log directories of broker 1 are unknown: it has to answer first" in stalled.progress.waits
     await disks.cluster.broker_up(1)
-    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    assert (await operating.work_on(disks.session, number, pace=disks.pace)).state is State.DONE
     assert DIRS[0] not in disks.dirs(1)
 
 
@@ -420,12 +426,12 @@ async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: 
     await world.cluster.broker_up(1)
     before = world.leaders()
     assert before == [2, 3, 2, 2]
-    await read_needs(world.session, NEEDS)
+    await read_needs(world.session, operating.NEEDS)
     placement = placement_of(world.session.snapshot)
-    said = forecast(propose(Drain((4,)), placement), placement)
-    number = await begin(world.session, Drain((4,)), RATE)
+    said = forecast(propose(operations_goals.Drain((4,)), placement), placement)
+    number = await operating.begin(world.session, operations_goals.Drain((4,)), RATE)
     told: list[str] = []
-    done = await work_on(world.session, number, told.append, world.pace)
+    done = await operating.work_on(world.session, number, told.append, world.pace)
     assert done.state is State.DONE
     assert world.leaders() == [2, 3, 2, 1]
     assert {each.id: each.leads for each in said.brokers} == {1: (0, 1), 2: (3, 2), 3: (1, 1), 4: (0, 0)}
@@ -435,14 +441,14 @@ async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: 
 
 async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
     """The goal is reached without it."""
-    number = await begin(world.session, Drain((4,)), None)
+    number = await operating.begin(world.session, operations_goals.Drain((4,)), None)
 
     async def dies(seconds: float) -> None:
         if 1 in world.cluster.state.alive():
             await world.cluster.broker_down(1)
         await world.wait(seconds)
 
-    assert (await work_on(world.session, number, pace=Pace(sleep=dies))).state is State.DONE
+    assert (await operating.work_on(world.session, number, pace=operating.Pace(sleep=dies))).state is State.DONE
     assert 4 not in world.replicas()[3]
     assert 1 not in world.leaders()
 

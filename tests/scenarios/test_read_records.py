@@ -21,19 +21,10 @@ from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.spec import ClusterSpec
+from console.model import records as model_records
 from console.model.acl import Acl
 from console.model.changes import CreateAcls
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.records import (
-    First,
-    FromOffset,
-    FromTime,
-    Last,
-    OfGroup,
-    Record,
-    RecordsQuery,
-    RecordsRead,
-)
 from console.model.secret import Secret
 from console.present.records import kind
 from tests.embedded.poisoned import poisoned
@@ -75,7 +66,7 @@ def damage(one: EmbeddedCluster, place: int) -> None:
 async def test_a_damaged_batch_is_a_line_between_the_records(running: ThreadedCluster, own_link: Link) -> None:
     running.call(lambda one: damage(one, 5))
     try:
-        found = await read_records(own_link, RecordsQuery("orders", 0, First(), 100))
+        found = await read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.First(), 100))
     finally:
         running.call(lambda one: damage(one, 5))
     assert [record.offset for record in found.records] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
@@ -89,41 +80,41 @@ async def test_a_leader_that_hangs_ends_the_read_in_time(
 ) -> None:
     monkeypatch.setattr(reading, "MOST_SECONDS", 0.3)
     fault(running, Delay(30))
-    found = await read_records(own_link, RecordsQuery("orders"))
+    found = await read_records(own_link, model_records.RecordsQuery("orders"))
     assert (found.records, found.stopped) == ((), "time")
 
 
 async def test_a_moving_leader_is_asked_again(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(6), times=2)
-    found = await read_records(own_link, RecordsQuery("orders", 0))
+    found = await read_records(own_link, model_records.RecordsQuery("orders", 0))
     assert len(found.records) == 10
 
 
 async def test_an_error_that_stays_is_the_partitions(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(6))
     with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
-        await read_records(own_link, RecordsQuery("orders", 0))
+        await read_records(own_link, model_records.RecordsQuery("orders", 0))
 
 
 async def test_a_missing_right_is_named(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(29))
     with pytest.raises(BrokerError, match="may not be read") as refused:
-        await read_records(own_link, RecordsQuery("orders", 0))
+        await read_records(own_link, model_records.RecordsQuery("orders", 0))
     assert refused.value.failure.name == "TOPIC_AUTHORIZATION_FAILED"
     assert "READ on TOPIC orders" in refused.value.failure.remedy
 
 
 async def test_offsets_that_were_deleted_are_said(running: ThreadedCluster, own_link: Link) -> None:
     running.call(lambda one: one.state.logs["orders", 0].delete_before(2))
-    found = await read_records(own_link, RecordsQuery("orders", 0, FromOffset(1), 3))
+    found = await read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.FromOffset(1), 3))
     assert [record.offset for record in found.records] == [2, 3, 4]
     assert found.notes == ("partition 0: offset 1 was deleted; the log begins at 2",)
 
 
 async def test_two_reads_at_once_do_not_mix(own_link: Link) -> None:
     one, other = await asyncio.gather(
-        read_records(own_link, RecordsQuery("orders", 0, FromOffset(3), 2)),
-        read_records(own_link, RecordsQuery("orders", 1, First(), 9)),
+        read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.FromOffset(3), 2)),
+        read_records(own_link, model_records.RecordsQuery("orders", 1, model_records.First(), 9)),
     )
     assert {record.partition for record in one.records} == {0}
     assert {record.partition for record in other.records} == {1}
@@ -152,7 +143,9 @@ async def test_transactions_are_read_as_aiokafka_reads_them(
         await consumer.start()
         consumer.assign([place])
         await consumer.seek_to_beginning(place)
-        found = await read_records(own_link, RecordsQuery(topic, 0, First(), 100, isolation == "read_committed"))
+        found = await read_records(
+            own_link, model_records.RecordsQuery(topic, 0, model_records.First(), 100, isolation == "read_committed")
+        )
         theirs: list[tuple[int, bytes]] = []
         while len(theirs) < len(found.records):
             for batch in (await consumer.getmany(timeout_ms=500)).values():
@@ -177,12 +170,14 @@ async def test_records_that_are_deleted_during_the_read_are_said(running: Thread
         await producer.send_and_wait("shrinking", b"%d" % place * 50_000)
     await producer.stop()
 
-    def delete_meanwhile(record: Record) -> bool:
+    def delete_meanwhile(record: model_records.Record) -> bool:
         if record.offset == 0:
             running.call(lambda one: one.state.logs["shrinking", 0].delete_before(6))
         return True
 
-    found = await read_records(own_link, RecordsQuery("shrinking", 0, First(), 20), delete_meanwhile)
+    found = await read_records(
+        own_link, model_records.RecordsQuery("shrinking", 0, model_records.First(), 20), delete_meanwhile
+    )
     assert [record.offset for record in found.records] == [0, 6, 7, 8, 9]
     assert found.notes == ("partition 0: offsets 1 to 5 were deleted meanwhile",)
 
@@ -191,7 +186,9 @@ async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json()
     with run_in_thread(ClusterSpec(scenario="groups")) as groups:
         own_link = Link(ConnectionSettings(parse_bootstrap(groups.bootstrap)))
         try:
-            found = await read_records(own_link, RecordsQuery("logistics.shipments", 2, OfGroup("dispatch")))
+            found = await read_records(
+                own_link, model_records.RecordsQuery("logistics.shipments", 2, model_records.OfGroup("dispatch"))
+            )
         finally:
             await own_link.close()
     assert [kind(record.value) for record in found.records] == ["binary", "json", "json"]
@@ -202,10 +199,12 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
 ) -> None:
     turned = threading.Event()
 
-    def wanted(record: Record) -> bool:
+    def wanted(record: model_records.Record) -> bool:
         return turned.wait(PATIENCE)
 
-    first = asyncio.ensure_future(read_records(own_link, RecordsQuery("orders", 0, First(), 5), wanted))
+    first = asyncio.ensure_future(
+        read_records(own_link, model_records.RecordsQuery("orders", 0, model_records.First(), 5), wanted)
+    )
     asyncio.get_running_loop().call_later(0.05, turned.set)
     assert len((await first).records) == 5
 
@@ -258,7 +257,7 @@ async def fill(kafka: KafkaCluster, topic: str) -> int:
     return count
 
 
-def told(records: Sequence[Record]) -> list[tuple[object, ...]]:
+def told(records: Sequence[model_records.Record]) -> list[tuple[object, ...]]:
     return [(r.offset, r.timestamp, r.key, r.value, [(k.decode(), v) for k, v in r.headers]) for r in records]
 
 
@@ -292,13 +291,13 @@ def as_kafkas_consumer_prints(kafka: KafkaCluster, topic: str, isolation: str, c
     return [line for line in ran.stdout.splitlines() if "Offset:" in line]
 
 
-def as_it_would_print(record: Record) -> str:
+def as_it_would_print(record: model_records.Record) -> str:
     headers = ",".join(f"{key.decode()}:{(value or b'').decode()}" for key, value in record.headers)
     key, value = ("null" if part is None else part.decode() for part in (record.key, record.value))
     return f"CreateTime:{record.timestamp}\tOffset:{record.offset}\t{headers or 'NO_HEADERS'}\t{key}\t{value}"
 
 
-async def read_all(link: Link, query: RecordsQuery) -> RecordsRead:
+async def read_all(link: Link, query: model_records.RecordsQuery) -> model_records.RecordsRead:
     found = await read_records(link, query)
     assert (found.problems, found.undecodable, found.stopped) == ((), (), "")
     return found
@@ -308,7 +307,7 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
     await make_topic(link, name)
     committed = await fill(kafka, name)
     for isolation, is_committed in (("read_committed", True), ("read_uncommitted", False)):
-        query = RecordsQuery(name, 0, First(), 10_000, is_committed)
+        query = model_records.RecordsQuery(name, 0, model_records.First(), 10_000, is_committed)
         found = await read_all(link, query)
         assert told(found.records) == await as_aiokafka_reads(kafka, name, isolation)
         assert len(found.records) == committed + (0 if is_committed else 5 * len(CODECS))
@@ -317,15 +316,25 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
         everything = found.records
         # The newest, by stretches that begin within batches; from each offset; in steps that follow one another.
         for count in (1, 7, 40, 10_000):
-            newest = await read_all(link, RecordsQuery(name, 0, Last(), count, is_committed))
+            newest = await read_all(
+                link, model_records.RecordsQuery(name, 0, model_records.Last(), count, is_committed)
+            )
             assert newest.records == everything[-count:]
-            oldest = await read_all(link, RecordsQuery(name, 0, First(), count, is_committed))
+            oldest = await read_all(
+                link, model_records.RecordsQuery(name, 0, model_records.First(), count, is_committed)
+            )
             assert oldest.records == everything[:count]
         for offset in range(0, everything[-1].offset + 1, 11):
-            (first, *_) = (await read_all(link, RecordsQuery(name, 0, FromOffset(offset), 3, is_committed))).records
+            (first, *_) = (
+                await read_all(
+                    link, model_records.RecordsQuery(name, 0, model_records.FromOffset(offset), 3, is_committed)
+                )
+            ).records
             assert first == next(record for record in everything if record.offset >= offset)
         middle = everything[len(everything) // 2]
-        since = await read_all(link, RecordsQuery(name, 0, FromTime(middle.timestamp), 1, is_committed))
+        since = await read_all(
+            link, model_records.RecordsQuery(name, 0, model_records.FromTime(middle.timestamp), 1, is_committed)
+        )
         # The first of them in the log; its time is not before the wanted one.
         assert since.records[0].timestamp >= middle.timestamp
         assert since.records[0].offset <= middle.offset
@@ -344,14 +353,14 @@ async def test_one_step_after_another_reads_everything_once(kafka: KafkaCluster,
         moment = 1_700_000_000_000 + place
         await producer.send_and_wait(name, b"%d" % place, partition=place % 3, timestamp_ms=moment)
     await producer.stop()
-    for start in (Last(), First()):
+    for start in (model_records.Last(), model_records.First()):
         found: list[bytes | None] = []
-        query: RecordsQuery | None = RecordsQuery(name, None, start, 7)
+        query: model_records.RecordsQuery | None = model_records.RecordsQuery(name, None, start, 7)
         while query is not None:
             one = await read_all(link, query)
             values = [record.value for record in one.records]
-            found = [*values, *found] if isinstance(start, Last) else [*found, *values]
-            query = None if one.more is None else RecordsQuery(name, None, one.more, 7)
+            found = [*values, *found] if isinstance(start, model_records.Last) else [*found, *values]
+            query = None if one.more is None else model_records.RecordsQuery(name, None, one.more, 7)
         assert found == [b"%d" % place for place in range(60)]
 
 
@@ -369,11 +378,11 @@ async def test_a_groups_position_is_the_record_that_it_stands_on(kafka: KafkaClu
     consumer.assign([place])
     await consumer.commit({place: 3})
     await consumer.stop()
-    found = await read_all(link, RecordsQuery(name, 0, OfGroup(name), 1))
+    found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.OfGroup(name), 1))
     assert [(record.offset, record.value) for record in found.records] == [(3, b"\x00\x80 poison")]
     with pytest.raises(BrokerError, match="has committed nothing"):
-        await read_records(link, RecordsQuery(name, 1, OfGroup(name)))
-    whole = await read_all(link, RecordsQuery(name, None, OfGroup(name), 10))
+        await read_records(link, model_records.RecordsQuery(name, 1, model_records.OfGroup(name)))
+    whole = await read_all(link, model_records.RecordsQuery(name, None, model_records.OfGroup(name), 10))
     assert [record.offset for record in whole.records] == [3, 4, 5]
     assert any("1 of 2 partitions" in note for note in whole.notes)
 
@@ -386,8 +395,8 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
     await producer.start()
     await producer.begin_transaction()
     await producer.send_and_wait(name, b"open")
-    committed = await read_all(link, RecordsQuery(name))
-    uncommitted = await read_all(link, RecordsQuery(name, committed=False))
+    committed = await read_all(link, model_records.RecordsQuery(name))
+    uncommitted = await read_all(link, model_records.RecordsQuery(name, committed=False))
     await producer.abort_transaction()
     await producer.stop()
     assert committed.records == ()
@@ -398,15 +407,15 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
 
 async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: str) -> None:
     with pytest.raises(BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
-        await read_records(link, RecordsQuery(name))
+        await read_records(link, model_records.RecordsQuery(name))
     await make_topic(link, name, partitions=2)
     with pytest.raises(BrokerError, match="has no partition 7"):
-        await read_records(link, RecordsQuery(name, 7))
+        await read_records(link, model_records.RecordsQuery(name, 7))
     with pytest.raises(BrokerError, match="an offset is a partition's"):
-        await read_records(link, RecordsQuery(name, None, FromOffset(1)))
-    empty = await read_all(link, RecordsQuery(name))
+        await read_records(link, model_records.RecordsQuery(name, None, model_records.FromOffset(1)))
+    empty = await read_all(link, model_records.RecordsQuery(name))
     assert (empty.records, empty.more) == ((), None)
-    behind = await read_all(link, RecordsQuery(name, 0, FromOffset(5)))
+    behind = await read_all(link, model_records.RecordsQuery(name, 0, model_records.FromOffset(5)))
     assert behind.notes == ("partition 0: offset 5 is behind the end 0",)
 
 
@@ -426,15 +435,15 @@ async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stor
             await producer.send_and_wait(name, None, key=b"gone")
             await producer.stop()
         wanted = await as_aiokafka_reads(kafka28, name, "read_uncommitted")
-        found = await read_all(link, RecordsQuery(name, 0, First(), 1_000))
+        found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.First(), 1_000))
         # Of v0, which has no times, aiokafka gives None.
         times = [None if time == -1 else time for _, time, *_ in told(found.records)]
         assert [(offset, *rest) for offset, _, *rest in told(found.records)] == [(o, *rest) for o, _, *rest in wanted]
         assert times == [None if time == -1 else time for _, time, *_ in wanted]
         assert {record.batch.magic for record in found.records} == {magic}
-        newest = await read_all(link, RecordsQuery(name, 0, Last(), 13))
+        newest = await read_all(link, model_records.RecordsQuery(name, 0, model_records.Last(), 13))
         assert newest.records == found.records[-13:]
-        middle = await read_all(link, RecordsQuery(name, 0, FromOffset(15), 4))
+        middle = await read_all(link, model_records.RecordsQuery(name, 0, model_records.FromOffset(15), 4))
         assert [record.offset for record in middle.records] == [15, 16, 17, 18]
     finally:
         await link.close()
@@ -452,7 +461,7 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
     alice = Link(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl))
     try:
         with pytest.raises(BrokerError, match="may not be read") as refused:
-            await read_records(alice, RecordsQuery(name))
+            await read_records(alice, model_records.RecordsQuery(name))
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
     finally:
         await alice.close()
@@ -467,5 +476,5 @@ async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, nam
     for each in (b"before", value, b"after"):
         await producer.send_and_wait(name, each)
     await producer.stop()
-    found = await read_all(link, RecordsQuery(name, 0, First(), 10))
+    found = await read_all(link, model_records.RecordsQuery(name, 0, model_records.First(), 10))
     assert [record.value for record in found.records] == [b"before", value, b"after"]

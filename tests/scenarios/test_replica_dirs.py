@@ -27,15 +27,7 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.statements import EditStatement
-from console.model.changes import (
-    AlterConfigs,
-    AlterReplicaDirs,
-    ConfigOp,
-    CreateTopics,
-    NewTopic,
-    ReplicaTarget,
-    Status,
-)
+from console.model import changes
 from console.model.codes import DELETE, SET
 from console.model.config import broker_resource, is_override
 from console.model.snapshot import dir_copies
@@ -44,7 +36,7 @@ from console.operations.operation import Progress, State
 from console.plan.edits import MoveReplicaDir
 from console.plan.reconcile import ApplyReport
 from console.plan.stale_throttles import LOG_DIRS_RATE
-from console.session.operating import NEEDS, Pace, ask_of, begin, way_back, work_on
+from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.apply_fronts import Kac, commands_on
@@ -195,8 +187,8 @@ async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
 
 
 async def with_records(session: Session, where: TwoDirs, topic: str, records: int = 20) -> None:
-    made = NewTopic(topic, assignments=((1,), (1,)))
-    assert all(each.ok for each in await session.client.run(send, CreateTopics((made,)), validate_only=False))
+    made = changes.NewTopic(topic, assignments=((1,), (1,)))
+    assert all(each.ok for each in await session.client.run(send, changes.CreateTopics((made,)), validate_only=False))
     producer = AIOKafkaProducer(bootstrap_servers=where.bootstrap, acks="all")
     await producer.start()
     try:
@@ -239,7 +231,7 @@ async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs)
         before = await places(session, topic)
         there = next(each for each in two_dirs.dirs if each != before[0, False])
         report = await carried_out(session, f"move topic {topic} partition 0 broker 1 to dir {there}")
-        assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
+        assert [each.status for result in report.results for each in result.outcomes] == [changes.Status.APPLIED]
         await await_places(session, topic, {**before, (0, False): there})
         await carried_out(session, f"move topic {topic} partition 0 broker 1 to dir {before[0, False]}")
         await await_places(session, topic, before)
@@ -252,8 +244,8 @@ async def test_what_a_broker_refuses_says_why(two_dirs: TwoDirs) -> None:
         await with_records(session, two_dirs, topic)
 
         async def sent(number: int, path: str) -> str:
-            target = ReplicaTarget(topic, number, 1)
-            change = AlterReplicaDirs(1, {target: path})
+            target = changes.ReplicaTarget(topic, number, 1)
+            change = changes.AlterReplicaDirs(1, {target: path})
             (outcome,) = await session.client.run(send, change, validate_only=False)
             assert outcome.failure is not None
             return f"{outcome.failure.name}: {outcome.failure.message}"
@@ -270,15 +262,19 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         await with_records(session, two_dirs, topic)
         before = await places(session, topic)
         there = next(each for each in two_dirs.dirs if each != before[0, False])
-        change = AlterConfigs({broker_resource(1): (ConfigOp("cordoned.log.dirs", SET, there),)}, broker=1)
+        change = changes.AlterConfigs(
+            {broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", SET, there),)}, broker=1
+        )
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
         await read_needs(session, needs(parse(f"move topic {topic} partition 0 broker 1 to dir {there}")[0]))
         report = session.stage([MoveReplicaDir(topic, 0, 1, there)])
         assert [each.reason for each in report.refused] == [f"{there} is cordoned: it takes no new replicas"]
-        target = ReplicaTarget(topic, 0, 1)
-        (outcome,) = await session.client.run(send, AlterReplicaDirs(1, {target: there}), validate_only=False)
-        assert outcome.status is Status.FAILED, outcome
-        change = AlterConfigs({broker_resource(1): (ConfigOp("cordoned.log.dirs", DELETE, None),)}, broker=1)
+        target = changes.ReplicaTarget(topic, 0, 1)
+        (outcome,) = await session.client.run(send, changes.AlterReplicaDirs(1, {target: there}), validate_only=False)
+        assert outcome.status is changes.Status.FAILED, outcome
+        change = changes.AlterConfigs(
+            {broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", DELETE, None),)}, broker=1
+        )
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
 
 
@@ -307,8 +303,8 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
             seen.append(await rates())
             await asyncio.sleep(seconds)
 
-        number = await begin(session, DrainDir(1, full), 400_000)
-        done = await work_on(session, number, pace=Pace(sleep=check), on_progress=far.append)
+        number = await operating.begin(session, DrainDir(1, full), 400_000)
+        done = await operating.work_on(session, number, pace=operating.Pace(sleep=check), on_progress=far.append)
         assert done.state is State.DONE, done
         assert seen[0] == ["400000"]
         assert await rates() == []
@@ -319,16 +315,16 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
         listing = await session.client.run(describe_log_dirs, [1])
         assert [len(each.replicas) for each in listing.dirs[1] if each.path == full] == [0]
 
-        number = await begin(session, await way_back(await session.journal(), number), 100_000)
+        number = await operating.begin(session, await operating.way_back(await session.journal(), number), 100_000)
         copying: list[int] = []
 
         async def cancel(seconds: float) -> None:
-            await read_needs(session, NEEDS)
+            await read_needs(session, operating.NEEDS)
             copying.append(len(dir_copies(session.snapshot.log_dirs)))
-            await ask_of(session, number, cancel=True)
+            await operating.ask_of(session, number, cancel=True)
             await asyncio.sleep(seconds)
 
-        over = await work_on(session, number, pace=Pace(sleep=cancel))
+        over = await operating.work_on(session, number, pace=operating.Pace(sleep=cancel))
         assert over.state is State.CANCELLED
         assert copying[0] > 0
         assert (await places(session, topic))[0, False] == free

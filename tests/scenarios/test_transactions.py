@@ -24,24 +24,12 @@ from console.embedded import state_file
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.group_coordinator import TRANSACTION_TOPIC
+from console.embedded.scenarios import transactions
 from console.embedded.scenarios.seed import add_topic, allow
-from console.embedded.scenarios.transactions import FORGOTTEN, HANGING, LATE, ORDERS, PAYMENTS, SHIPMENTS
 from console.embedded.spec import ClusterSpec, SaslSpec, clusters_of
 from console.embedded.tables import NO_LEADER
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AbortTransaction,
-    AlterConfigs,
-    ConfigOp,
-    CreateAcls,
-    CreateTopics,
-    DeleteAcls,
-    NewTopic,
-    Outcome,
-    ProducerTarget,
-    Status,
-)
-from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.model.transactions import OpenTransaction, Standing, Transactions, verdict
@@ -55,17 +43,23 @@ PASSWORD = Secret("of alice")
 
 
 DENIED = Acl(
-    AclResourceType.parse("TRANSACTIONAL_ID"),
+    codes.AclResourceType.parse("TRANSACTIONAL_ID"),
     "payments-",
-    PatternType.parse("PREFIXED"),
+    codes.PatternType.parse("PREFIXED"),
     "User:alice",
     "*",
-    AclOperation.parse("DESCRIBE"),
-    Permission.parse("DENY"),
+    codes.AclOperation.parse("DESCRIBE"),
+    codes.Permission.parse("DENY"),
 )
 
 
-PLACES = [HANGING, (ORDERS, 5), (SHIPMENTS, 0), (PAYMENTS, 0), (PAYMENTS, 2)]
+PLACES = [
+    transactions.HANGING,
+    (transactions.ORDERS, 5),
+    (transactions.SHIPMENTS, 0),
+    (transactions.PAYMENTS, 0),
+    (transactions.PAYMENTS, 2),
+]
 
 
 @pytest.fixture
@@ -105,14 +99,14 @@ def standings(seen: Transactions) -> dict[int, Standing]:
     return {each.producer.id: verdict(each, seen).standing for each in seen.open}
 
 
-def abort(seen: Transactions, producer: int) -> AbortTransaction:
+def abort(seen: Transactions, producer: int) -> changes.AbortTransaction:
     found = next(each for each in seen.open if each.producer.id == producer)
-    target = ProducerTarget(*found.place, producer)
+    target = changes.ProducerTarget(*found.place, producer)
     epochs = found.producer.epoch, found.producer.coordinator_epoch
-    return AbortTransaction(target, *epochs, found.producer.start_offset)
+    return changes.AbortTransaction(target, *epochs, found.producer.start_offset)
 
 
-async def only(admin_link: Link, request: AbortTransaction) -> Outcome:
+async def only(admin_link: Link, request: changes.AbortTransaction) -> changes.Outcome:
     (outcome,) = (await outcomes(admin_link, request)).values()
     return outcome
 
@@ -120,7 +114,7 @@ async def only(admin_link: Link, request: AbortTransaction) -> Outcome:
 async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None:
     """Certain only once no id can be hidden: by any prefix, any name, or for want of reading the ACLs."""
     alice = "User:alice"
-    for topic in (ORDERS, PAYMENTS, SHIPMENTS):
+    for topic in (transactions.ORDERS, transactions.PAYMENTS, transactions.SHIPMENTS):
         allow(cluster.state, alice, "READ", "TOPIC", topic)
     seen = await polled(cluster, "alice")
     assert {gap.name for gap in seen.gaps} == {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
@@ -133,17 +127,17 @@ async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None
     seen = await polled(cluster, "alice")
     assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
     found = standings(seen)
-    assert found[LATE] is Standing.HANGS, "its id is seen, so nothing is hidden of it"
-    assert found[FORGOTTEN] is Standing.POSSIBLE
+    assert found[transactions.LATE] is Standing.HANGS, "its id is seen, so nothing is hidden of it"
+    assert found[transactions.FORGOTTEN] is Standing.POSSIBLE
     allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "*")
     seen = await polled(cluster, "alice")
     assert seen.gaps == ()
-    assert standings(seen)[FORGOTTEN] is Standing.HANGS
+    assert standings(seen)[transactions.FORGOTTEN] is Standing.HANGS
     cluster.state.add_acl(DENIED)
     seen = await polled(cluster, "alice")
     assert [gap.name for gap in seen.gaps] == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
-    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
-    assert standings(await polled(cluster, "admin"))[FORGOTTEN] is Standing.HANGS, "a super user sees all"
+    assert standings(seen)[transactions.FORGOTTEN] is Standing.POSSIBLE
+    assert standings(await polled(cluster, "admin"))[transactions.FORGOTTEN] is Standing.HANGS, "a super user sees all"
 
 
 async def test_too_many_names_to_try(cluster: EmbeddedCluster) -> None:
@@ -151,28 +145,28 @@ async def test_too_many_names_to_try(cluster: EmbeddedCluster) -> None:
         allow(cluster.state, "User:bob", "WRITE", "TRANSACTIONAL_ID", f"id-{number}")
     seen = await polled(cluster, "admin")
     assert [gap.name for gap in seen.gaps] == ["TOO_MANY"]
-    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
+    assert standings(seen)[transactions.FORGOTTEN] is Standing.POSSIBLE
 
 
 async def test_the_right_that_is_missing_is_named(cluster: EmbeddedCluster, admin_link: Link) -> None:
     alice = "User:alice"
     for right, type_, name in (
-        ("READ", "TOPIC", ORDERS),
+        ("READ", "TOPIC", transactions.ORDERS),
         ("DESCRIBE", "TOPIC", TRANSACTION_TOPIC),
         ("DESCRIBE", "CLUSTER", "kafka-cluster"),
         ("DESCRIBE", "TRANSACTIONAL_ID", "*"),
     ):
         allow(cluster.state, alice, right, type_, name)
-    request = abort(await polled(cluster, "admin"), LATE)
+    request = abort(await polled(cluster, "admin"), transactions.LATE)
     hers = link_of(cluster, "alice")
     try:
         outcome = await only(hers, request)
-        assert outcome.status is Status.FAILED
+        assert outcome.status is changes.Status.FAILED
         assert outcome.failure is not None
         assert outcome.failure.name == "CLUSTER_AUTHORIZATION_FAILED"
         assert "ALTER or CLUSTER_ACTION on CLUSTER" in outcome.failure.remedy
         allow(cluster.state, alice, "CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
-        assert (await only(hers, request)).status is Status.APPLIED
+        assert (await only(hers, request)).status is changes.Status.APPLIED
     finally:
         await hers.close()
 
@@ -183,16 +177,16 @@ async def test_coordinators_that_are_down_hide_what_they_know(cluster: EmbeddedC
     cluster.state.put_topic(with_fields(topic, partitions=led))
     seen = await polled(cluster, "admin")
     assert [gap.name for gap in seen.gaps] == ["COORDINATOR_NOT_AVAILABLE"]
-    assert standings(seen)[FORGOTTEN] is Standing.POSSIBLE
+    assert standings(seen)[transactions.FORGOTTEN] is Standing.POSSIBLE
 
 
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
 async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, admin_link: Link, moment: Moment) -> None:
-    request = abort(await poll_transactions(admin_link, PLACES), LATE)
+    request = abort(await poll_transactions(admin_link, PLACES), transactions.LATE)
     cluster.faults.add(Fault(Cut(moment), api="write_txn_markers", times=1))
     outcome = await only(admin_link, request)
-    assert outcome.status is (Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN)
-    log = cluster.state.logs[HANGING]
+    assert outcome.status is (changes.Status.APPLIED if moment is Moment.AFTER else changes.Status.UNKNOWN)
+    log = cluster.state.logs[transactions.HANGING]
     assert (log.stable == log.end) is (moment is Moment.AFTER)
 
 
@@ -203,7 +197,7 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
     seen = await poll_transactions(admin_link, PLACES)
     assert standings(seen)[known.producer_id] is Standing.SLOW
     outcome = await only(admin_link, abort(seen, known.producer_id))
-    assert (outcome.status, outcome.failure and outcome.failure.name) == (Status.FAILED, "NOT_HANGING")
+    assert (outcome.status, outcome.failure and outcome.failure.name) == (changes.Status.FAILED, "NOT_HANGING")
     known.started = now - 120_000
     seen = await poll_transactions(admin_link, PLACES)
     assert known.producer_id not in standings(seen)
@@ -212,11 +206,11 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
 
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
     """What hung hangs, and what a coordinator will end is still its own."""
-    log, before = cluster.state.logs[HANGING], standings(await polled(cluster, "admin"))
+    log, before = cluster.state.logs[transactions.HANGING], standings(await polled(cluster, "admin"))
     content = json.loads(json.dumps(state_file.encode_unlogged(cluster.state)))
     cluster.state.transactions.clear()
     state_file.restore_unlogged(cluster.state, content)
-    again = cluster.state.logs[HANGING]
+    again = cluster.state.logs[transactions.HANGING]
     assert again is not log
     assert (again.stable, again.end) == (log.stable, log.end)
     assert standings(await polled(cluster, "admin")) == before
@@ -283,10 +277,16 @@ Kac = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
-    everyone = ConfigResource(BROKER, "")
-    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    everyone = ConfigResource(codes.BROKER, "")
+    await send(
+        link,
+        changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.SET, "false"),)}),
+        validate_only=False,
+    )
     yield
-    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+    await send(
+        link, changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.DELETE),)}), validate_only=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
 @pytest.fixture
 async def topic(link: Link, name: str) -> str:
     """Three partitions."""
-    assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     return name
 
 
@@ -437,14 +437,14 @@ async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
     with client_of(kafka, f"{topic}-a") as client:
         client.begin()
         start = leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
-        target = ProducerTarget(topic, 0, client.producer_id)
+        target = changes.ProducerTarget(topic, 0, client.producer_id)
         for wrong in (
-            AbortTransaction(target, client.epoch, -1, start - 1),
-            AbortTransaction(target, client.epoch - 1, -1, start),
-            AbortTransaction(ProducerTarget(topic, 0, 2**40), client.epoch, -1, start),
+            changes.AbortTransaction(target, client.epoch, -1, start - 1),
+            changes.AbortTransaction(target, client.epoch - 1, -1, start),
+            changes.AbortTransaction(changes.ProducerTarget(topic, 0, 2**40), client.epoch, -1, start),
         ):
             (outcome,) = (await outcomes(link, wrong)).values()
-            assert outcome.status in (Status.FAILED, Status.NOT_APPLIED)
+            assert outcome.status in (changes.Status.FAILED, changes.Status.NOT_APPLIED)
             assert one(await poll_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
 
 
@@ -452,12 +452,14 @@ async def test_missing_rights_are_never_taken_for_nothing(
     kafka: KafkaCluster, link: Link, topic: str, unverified: None
 ) -> None:
     """Brokers leave out what alice may not describe, and say nothing: what she sees may hang, and is not offered."""
-    allow, literal = Permission.parse("ALLOW"), PatternType.parse("LITERAL")
+    allow, literal = codes.Permission.parse("ALLOW"), codes.PatternType.parse("LITERAL")
 
-    def only_for(type_: str, resource: str, who: str, operation: str, pattern: PatternType = literal) -> Acl:
-        return Acl(AclResourceType.parse(type_), resource, pattern, who, "*", AclOperation.parse(operation), allow)
+    def only_for(type_: str, resource: str, who: str, operation: str, pattern: codes.PatternType = literal) -> Acl:
+        return Acl(
+            codes.AclResourceType.parse(type_), resource, pattern, who, "*", codes.AclOperation.parse(operation), allow
+        )
 
-    secret = only_for("TRANSACTIONAL_ID", topic, "User:somebody", "DESCRIBE", PatternType.parse("PREFIXED"))
+    secret = only_for("TRANSACTIONAL_ID", topic, "User:somebody", "DESCRIBE", codes.PatternType.parse("PREFIXED"))
     hidden = only_for("TOPIC", topic, "User:somebody", "READ")
     shown = only_for("TOPIC", topic, "User:alice", "DESCRIBE")
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
@@ -473,7 +475,7 @@ async def test_missing_rights_are_never_taken_for_nothing(
             places = [(topic, 0), (topic, 1)]
             seen = await poll_transactions(alice, places)
             assert [verdict(each, seen).standing for each in seen.open] == [Standing.HANGS, Standing.HEALTHY]
-            assert await applied(link, CreateAcls((secret,)))
+            assert await applied(link, changes.CreateAcls((secret,)))
 
             async def as_alice() -> Transactions:
                 return await poll_transactions(alice, places)
@@ -485,11 +487,11 @@ async def test_missing_rights_are_never_taken_for_nothing(
                 assert found.standing is Standing.POSSIBLE, "of the healthy one she sees no more than of the other"
                 assert "may not describe all transactional ids" in found.why
                 assert "'*'" in found.remedy
-            assert await applied(link, CreateAcls((hidden, shown)))
+            assert await applied(link, changes.CreateAcls((hidden, shown)))
             seen = await until_settled(as_alice, lambda poll: not poll.failures, within=30, attempts=100)
             assert seen.failures[topic, 0].name == "TOPIC_AUTHORIZATION_FAILED"
             assert seen.offsets[topic, 0].waiting == 2, "that something waits is seen all the same"
             healthy.end()
     finally:
         await alice.close()
-        assert await applied(link, DeleteAcls((secret, hidden, shown)))
+        assert await applied(link, changes.DeleteAcls((secret, hidden, shown)))

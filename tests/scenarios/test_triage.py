@@ -32,20 +32,8 @@ from console.flight.anonymous import Anonymous, Pseudonyms
 from console.flight.answer import HANDSHAKE
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    ConfigOp,
-    CreateAcls,
-    CreateTopics,
-    DeleteAcls,
-    DeleteRecords,
-    ElectLeaders,
-    LogTarget,
-    NewTopic,
-    PartitionTarget,
-)
-from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource
 from console.model.parts import Part
 from console.model.secret import Secret
@@ -199,13 +187,13 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
     factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
     allowed = Acl(
-        AclResourceType.parse(kind),
+        codes.AclResourceType.parse(kind),
         "pay",
-        PatternType.parse("PREFIXED"),
+        codes.PatternType.parse("PREFIXED"),
         "User:pay",
         "*",
-        AclOperation.parse("WRITE"),
-        Permission.parse("ALLOW"),
+        codes.AclOperation.parse("WRITE"),
+        codes.Permission.parse("ALLOW"),
     )
     with run_in_thread(spec) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
@@ -219,13 +207,13 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
     poll_often(monkeypatch, 0.3, Part.LOGS, Part.ACLS)
     monkeypatch.setattr(access, "QUIET", 2.0)
     denied = Acl(
-        AclResourceType.parse("TOPIC"),
+        codes.AclResourceType.parse("TOPIC"),
         "orders",
-        PatternType.parse("LITERAL"),
+        codes.PatternType.parse("LITERAL"),
         "User:writer",
         "*",
-        AclOperation.parse("WRITE"),
-        Permission.parse("DENY"),
+        codes.AclOperation.parse("WRITE"),
+        codes.Permission.parse("DENY"),
     )
 
     def write(running: EmbeddedCluster) -> None:
@@ -265,17 +253,23 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
-    everyone = ConfigResource(BROKER, "")
-    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    everyone = ConfigResource(codes.BROKER, "")
+    await send(
+        link,
+        changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.SET, "false"),)}),
+        validate_only=False,
+    )
     yield
-    await send(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+    await send(
+        link, changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.DELETE),)}), validate_only=False
+    )
 
 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
     """One is older than transactions may be, one is a moment old and no coordinator knows it, one is a client's."""
-    assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
         hanging.begin()
         healthy.begin()
@@ -299,12 +293,14 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
 
 async def test_records_that_are_deleted_before_their_time_are_named(kafka: KafkaCluster, link: Link, name: str) -> None:
     """By a request, of a topic that keeps them for a week; a topic that lost nothing is not named."""
-    assert await applied(link, CreateTopics((NewTopic(name, 1, 1), NewTopic(f"{name}-kept", 1, 1))))
+    assert await applied(
+        link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(f"{name}-kept", 1, 1)))
+    )
     for topic in (name, f"{name}-kept"):
         await write(kafka.addresses, topic, 20)
     async with watching(bootstrap(kafka.addresses)) as it:
         await it.until(lambda _: (name, 0) in it.facts.newest, "a newest record")
-        made = DeleteRecords({LogTarget(name, 0): 20})
+        made = changes.DeleteRecords({changes.LogTarget(name, 0): 20})
         assert await applied(link, made)
         named = await it.names("records-deleted", Subject(topic=name))
         assert named.claim.certainty is Certainty.CERTAIN
@@ -315,15 +311,15 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
     """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
     shown = Acl(
-        AclResourceType.parse("CLUSTER"),
+        codes.AclResourceType.parse("CLUSTER"),
         "kafka-cluster",
-        PatternType.parse("LITERAL"),
+        codes.PatternType.parse("LITERAL"),
         "User:somebody",
         "*",
-        AclOperation.parse("DESCRIBE"),
-        Permission.parse("ALLOW"),
+        codes.AclOperation.parse("DESCRIBE"),
+        codes.Permission.parse("ALLOW"),
     )
-    assert await applied(link, CreateAcls((shown,)))
+    assert await applied(link, changes.CreateAcls((shown,)))
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
     settings = ConnectionSettings(bootstrap=kafka.login_addresses, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     try:
@@ -335,7 +331,7 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
             await it.until(told, "what can't be seen")
     finally:
-        assert await applied(link, DeleteAcls((shown,)))
+        assert await applied(link, changes.DeleteAcls((shown,)))
 
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
@@ -349,11 +345,11 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
     try:
         (path,) = (each.path for each in (await client.run(describe_log_dirs, [1])).dirs[1])
         assert await cordoned() == [False]
-        mine = ConfigResource(BROKER, "1")
-        for op, wanted in ((SET, path), [True]), ((DELETE,), [False]):
-            change = AlterConfigs({mine: (ConfigOp("cordoned.log.dirs", *op),)})
+        mine = ConfigResource(codes.BROKER, "1")
+        for op, wanted in ((codes.SET, path), [True]), ((codes.DELETE,), [False]):
+            change = changes.AlterConfigs({mine: (changes.ConfigOp("cordoned.log.dirs", *op),)})
             assert all(each.ok for each in await client.run(send, change, validate_only=False))
-            found = await until_settled(cordoned, lambda seen: seen[0] is (op[0] != SET), within=30, attempts=100)  # noqa: B023
+            found = await until_settled(cordoned, lambda seen: seen[0] is (op[0] != codes.SET), within=30, attempts=100)  # noqa: B023
             assert found == wanted
     finally:
         client.close()
@@ -427,8 +423,8 @@ async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCl
     """The follower goes, the leader writes on and goes too; the follower comes back and is made to lead."""
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()
-    topic = NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})
-    assert all(each.ok for each in await client.run(send, CreateTopics((topic,)), validate_only=False))
+    topic = changes.NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})
+    assert all(each.ok for each in await client.run(send, changes.CreateTopics((topic,)), validate_only=False))
     await write(racked_cluster.addresses, name, 20)
     async with watching(bootstrap(racked_cluster.addresses[:1])) as it:
         for broker in (3, 2):
@@ -442,7 +438,7 @@ async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCl
         )
         await it.until(lambda _: it.replica_logs(name, 0) is not None, "what its replicas hold")
         await asyncio.to_thread(racked_cluster.restart, 3)
-        elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)
+        elect = changes.ElectLeaders((changes.PartitionTarget(name, 0),), unclean=True)
         # Until the controller knows that the broker is back it refuses.
         await until_settled(
             lambda: client.run(send, elect, validate_only=False),

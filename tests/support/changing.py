@@ -7,47 +7,42 @@ from collections.abc import Mapping
 from console.admin import configs
 from console.admin.changes import send
 from console.admin.link import Link
-from console.model.changes import (
-    AlterConfigs,
-    ChangeRequest,
-    ConfigOp,
-    CreateTopics,
-    NewTopic,
-    Outcome,
-    Status,
-    Target,
-)
+from console.model import changes
 from console.model.config import ConfigResource
 
 
-async def outcomes(link: Link, change: ChangeRequest, *, check: bool = False) -> dict[Target, Outcome]:
+async def outcomes(
+    link: Link, change: changes.ChangeRequest, *, check: bool = False
+) -> dict[changes.Target, changes.Outcome]:
     """The outcome for each target, in order."""
     return {outcome.target: outcome for outcome in await send(link, change, validate_only=check)}
 
 
-async def statuses(link: Link, change: ChangeRequest, *, check: bool = False) -> dict[Target, Status]:
+async def statuses(
+    link: Link, change: changes.ChangeRequest, *, check: bool = False
+) -> dict[changes.Target, changes.Status]:
     """The same, the statuses alone."""
     return {target: outcome.status for target, outcome in (await outcomes(link, change, check=check)).items()}
 
 
-async def applied(link: Link, change: ChangeRequest) -> bool:
+async def applied(link: Link, change: changes.ChangeRequest) -> bool:
     """True, or a failed assertion that shows what was not applied."""
     found = await outcomes(link, change)
-    assert {outcome.status for outcome in found.values()} == {Status.APPLIED}, found
+    assert {outcome.status for outcome in found.values()} == {changes.Status.APPLIED}, found
     assert {outcome.failure for outcome in found.values()} == {None}, found
     return True
 
 
-async def refusal(link: Link, change: ChangeRequest, *, check: bool = False) -> str:
+async def refusal(link: Link, change: changes.ChangeRequest, *, check: bool = False) -> str:
     """The error and message of the one target of a change that fails; a remedy is always there."""
     (outcome,) = (await outcomes(link, change, check=check)).values()
-    assert outcome.status is Status.FAILED
+    assert outcome.status is changes.Status.FAILED
     assert outcome.failure is not None
     assert outcome.failure.remedy
     return str(outcome.failure)
 
 
-def error(outcome: Outcome) -> str:
+def error(outcome: changes.Outcome) -> str:
     """The name of what went wrong, or is to be noted."""
     return outcome.failure.name if outcome.failure else ""
 
@@ -58,12 +53,12 @@ async def overrides(link: Link, resource: ConfigResource) -> Mapping[str, str | 
     return {entry.name: entry.value for entry in listing.sets[resource].overrides(resource)}
 
 
-def alter(resource: ConfigResource, *ops: ConfigOp, broker: int | None = None) -> AlterConfigs:
+def alter(resource: ConfigResource, *ops: changes.ConfigOp, broker: int | None = None) -> changes.AlterConfigs:
     """A change of one resource."""
-    return AlterConfigs({resource: ops}, broker=broker)
+    return changes.AlterConfigs({resource: ops}, broker=broker)
 
 
 async def make_topic(link: Link, name: str, partitions: int = 1, **own: str) -> None:
     """A topic of one replica; its overrides have ``_`` for ``.``."""
     configs = {key.replace("_", "."): value for key, value in own.items()}
-    assert await applied(link, CreateTopics((NewTopic(name, partitions, 1, configs=configs),)))
+    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, partitions, 1, configs=configs),)))

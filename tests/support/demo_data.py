@@ -8,17 +8,9 @@ from collections.abc import Iterator
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.model import changes as model_changes
+from console.model import codes
 from console.model.acl import CLUSTER_NAME, Acl
-from console.model.changes import AlterConfigs, AlterQuotas, ChangeRequest, ConfigOp, CreateAcls, CreateTopics, NewTopic
-from console.model.codes import (
-    CLIENT_METRICS,
-    GROUP,
-    SET,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from tests.support.kafka_cluster import KafkaCluster
@@ -40,34 +32,37 @@ def demo_cluster() -> KafkaCluster:
     )
 
 
-def topics() -> Iterator[NewTopic]:
+def topics() -> Iterator[model_changes.NewTopic]:
     """Topics of unlike sizes."""
     for team, names in TEAMS.items():
         for place, name in enumerate(names):
             partitions = (12, 3, 24, 6, 1)[place % 5]
-            yield NewTopic(f"{team}.{name}", partitions=partitions, replication=3)
+            yield model_changes.NewTopic(f"{team}.{name}", partitions=partitions, replication=3)
 
 
-def _set(**values: str) -> tuple[ConfigOp, ...]:
-    return tuple(ConfigOp(key.replace("__", "-").replace("_", "."), SET, value) for key, value in values.items())
+def _set(**values: str) -> tuple[model_changes.ConfigOp, ...]:
+    return tuple(
+        model_changes.ConfigOp(key.replace("__", "-").replace("_", "."), codes.SET, value)
+        for key, value in values.items()
+    )
 
 
 def _allow(principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> Acl:
     return Acl(
-        AclResourceType.parse(type_),
+        codes.AclResourceType.parse(type_),
         name,
-        PatternType.parse(pattern),
+        codes.PatternType.parse(pattern),
         principal,
         "*",
-        AclOperation.parse(operation),
-        Permission.parse("ALLOW"),
+        codes.AclOperation.parse(operation),
+        codes.Permission.parse("ALLOW"),
     )
 
 
-def requests() -> Iterator[ChangeRequest]:
+def requests() -> Iterator[model_changes.ChangeRequest]:
     """What makes the demo cluster out of an empty one."""
-    yield CreateTopics(tuple(topics()))
-    yield AlterConfigs(
+    yield model_changes.CreateTopics(tuple(topics()))
+    yield model_changes.AlterConfigs(
         {
             topic_resource("checkout.orders"): _set(retention_ms=str(7 * DAY), min_insync_replicas="2"),
             topic_resource("checkout.payments"): _set(
@@ -79,16 +74,18 @@ def requests() -> Iterator[ChangeRequest]:
             topic_resource("platform.traces"): _set(retention_ms=str(3_600_000), segment_bytes=str(64 * 2**20)),
             CLUSTER_DEFAULT: _set(log_retention_ms=str(3 * DAY), log_cleaner_threads="2"),
             broker_resource(3): _set(log_retention_ms=str(2 * DAY)),
-            ConfigResource(GROUP, "billing"): (ConfigOp("consumer.session.timeout.ms", SET, "50000"),),
-            ConfigResource(CLIENT_METRICS, "producers"): (
-                ConfigOp("metrics", SET, "org.apache.kafka.producer."),
-                ConfigOp("interval.ms", SET, "30000"),
+            ConfigResource(codes.GROUP, "billing"): (
+                model_changes.ConfigOp("consumer.session.timeout.ms", codes.SET, "50000"),
+            ),
+            ConfigResource(codes.CLIENT_METRICS, "producers"): (
+                model_changes.ConfigOp("metrics", codes.SET, "org.apache.kafka.producer."),
+                model_changes.ConfigOp("interval.ms", codes.SET, "30000"),
             ),
         },
         broker=3,
     )
     user, client, ip = "user", "client-id", "ip"
-    yield AlterQuotas(
+    yield model_changes.AlterQuotas(
         {
             QuotaEntity.of({user: None}): {"producer_byte_rate": 10 * MIB, "consumer_byte_rate": 20 * MIB},
             QuotaEntity.of({user: "alice"}): {"consumer_byte_rate": 50 * MIB, "request_percentage": 200.0},
@@ -100,7 +97,7 @@ def requests() -> Iterator[ChangeRequest]:
             QuotaEntity.of({ip: None}): {"connection_creation_rate": 20.0},
         }
     )
-    yield CreateAcls(
+    yield model_changes.CreateAcls(
         (
             _allow("User:alice", "READ", "TOPIC", "checkout.", "PREFIXED"),
             _allow("User:alice", "WRITE", "TOPIC", "checkout.orders"),

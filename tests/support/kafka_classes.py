@@ -8,15 +8,15 @@ import hashlib
 import os
 from pathlib import Path
 
+from tests.support import kafka_jars
 from tests.support.cached_folder import cache_home, cached_folder
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, NEWEST, RELEASES, BrokersUnavailableError, jars, java
 
 _FILE = "classes.jsa"
 
 
 def class_path(version: str) -> str:
     """Every jar of a version, in an order of its own: Java uses an archive only with the class path that it is of."""
-    return os.pathsep.join(map(str, sorted(jars(version).glob("*.jar"))))
+    return os.pathsep.join(map(str, sorted(kafka_jars.jars(version).glob("*.jar"))))
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
@@ -38,22 +38,22 @@ def make(version: str) -> None:
         if not (folder / _FILE).exists():
             raise RuntimeError("Java wrote none")
 
-    cached_folder(_folder(version, java()), fill)
+    cached_folder(_folder(version, kafka_jars.java()), fill)
 
 
 def _folder(version: str, program: str) -> Path:
     """Another Java, and other jars, have another."""
     place = Path(program).resolve()
-    told = f"{place} {place.stat().st_mtime_ns} {jars(version)}"
+    told = f"{place} {place.stat().st_mtime_ns} {kafka_jars.jars(version)}"
     return cache_home() / "kafka-classes" / f"{version}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 def main() -> None:
     """Make those of the versions of which tests start many."""
-    for version in (KAFKA_4_3, KAFKA_3_9, RELEASES[NEWEST]):
+    for version in (kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9, kafka_jars.RELEASES[kafka_jars.NEWEST]):
         try:
             make(version)
-        except (BrokersUnavailableError, OSError, RuntimeError) as reason:
+        except (kafka_jars.BrokersUnavailableError, OSError, RuntimeError) as reason:
             print(f"Kafka {version}: no class archive: {reason}")
 
 

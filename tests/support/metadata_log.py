@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from console.lake.kraft import Field, LogPlan, RecordSchema, Report, known_schemas, plan_log, read_splits
+from console.lake import kraft
 
 _FIXED = {
     "int8": "b",
@@ -28,9 +28,9 @@ CONTROL, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 0x20, 2, 3, 4
 
 
 @cache
-def schema(name: str, version: int = 0) -> RecordSchema:
+def schema(name: str, version: int = 0) -> kraft.RecordSchema:
     """The schema of a version of a record."""
-    return next(each for each in known_schemas().values() if (each.name, each.version) == (name, version))
+    return next(each for each in kraft.known_schemas().values() if (each.name, each.version) == (name, version))
 
 
 def value(name: str, version: int = 0, /, **fields: Any) -> bytes:
@@ -82,7 +82,7 @@ def control(base_offset: int, kind: int, *, epoch: int = 1) -> bytes:
     return batch(base_offset, [b"\0\0\0"], epoch=epoch, attributes=CONTROL, keys=[struct.pack(">hh", 0, kind)])
 
 
-def _struct(fields: Sequence[Field], given: Mapping[str, Any]) -> bytes:
+def _struct(fields: Sequence[kraft.Field], given: Mapping[str, Any]) -> bytes:
     placed = b"".join(_field(field, given[field.name]) for field in fields if field.tag is None)
     tagged = sorted(
         (field.tag, _field(field, given[field.name]))
@@ -92,7 +92,7 @@ def _struct(fields: Sequence[Field], given: Mapping[str, Any]) -> bytes:
     return placed + uvarint(len(tagged)) + b"".join(uvarint(tag) + uvarint(len(raw)) + raw for tag, raw in tagged)
 
 
-def _field(field: Field, given: Any) -> bytes:
+def _field(field: kraft.Field, given: Any) -> bytes:
     if not field.is_array:
         return _one(field, given)
     if given is None:
@@ -100,7 +100,7 @@ def _field(field: Field, given: Any) -> bytes:
     return uvarint(len(given) + 1) + b"".join(_one(field, each) for each in given)
 
 
-def _one(field: Field, given: Any) -> bytes:
+def _one(field: kraft.Field, given: Any) -> bytes:
     if field.fields:
         return _struct(field.fields, given)
     if field.type == "uuid":
@@ -114,11 +114,11 @@ def _one(field: Field, given: Any) -> bytes:
 
 
 def read_log(
-    folders: Iterable[str], key: bytes | None, report: Report, **options: Any
-) -> tuple[LogPlan, Iterator[pa.RecordBatch]]:
+    folders: Iterable[str], key: bytes | None, report: kraft.Report, **options: Any
+) -> tuple[kraft.LogPlan, Iterator[pa.RecordBatch]]:
     """Plans a log, with the options of `plan_log`, and reads it while its batches are taken. report: gets what can't be
     read, damaged batches first."""
-    plan = plan_log(folders, **options)
+    plan = kraft.plan_log(folders, **options)
     for trouble in plan.troubles:
         report(trouble)
-    return plan, read_splits(plan.splits, key, report)
+    return plan, kraft.read_splits(plan.splits, key, report)

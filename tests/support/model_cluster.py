@@ -11,26 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from console.model import changes, codes
 from console.model.acl import Acl
 from console.model.broker_keys import as_altered
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    Outcome,
-    Status,
-    Target,
-    TopicTarget,
-)
 from console.model.cluster import Broker, ClusterInfo, Partition, ScramCredential, Topic
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ConfigSource, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
@@ -86,7 +70,7 @@ GROUP_KEYS = {
 CLIENT_METRICS_KEYS = {"interval.ms": ("INT", "300000"), "match": ("LIST", ""), "metrics": ("LIST", "")}
 LOGGERS = ("kafka.server", "root")
 
-_TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
+_TYPES = {name: codes.ConfigType(number) for number, name in codes.ConfigType.NAMES.items()}
 _IN_MS = {"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000}
 
 
@@ -102,7 +86,7 @@ def same_key(name: str) -> list[str]:
 def as_read(resource: ConfigResource, entries: Iterable[ConfigEntry]) -> ConfigSet:
     """The set as the client reads it."""
     found = ConfigSet(tuple(entries))
-    return as_altered(found) if resource.type == BROKER else found
+    return as_altered(found) if resource.type == codes.BROKER else found
 
 
 @dataclass
@@ -120,13 +104,13 @@ class ModelCluster:
 
     # -- changing --------------------------------------------------------------------------------------------------
 
-    def apply(self, request: ChangeRequest) -> tuple[Outcome, ...]:
+    def apply(self, request: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
         """Carry out a request as a broker would; what breaks a rule of the protocol is an AssertionError."""
         self.requests += 1
         match request:
-            case AlterConfigs():
+            case changes.AlterConfigs():
                 return self._alter_configs(request)
-            case AlterQuotas(ops=quota_ops):
+            case changes.AlterQuotas(ops=quota_ops):
                 assert sum(map(len, quota_ops.values())) <= LIMIT
                 for entity, values in quota_ops.items():
                     mine = self.quotas.setdefault(entity, {})
@@ -139,34 +123,36 @@ class ModelCluster:
                     if not mine:
                         del self.quotas[entity]
                 return applied(*quota_ops)
-            case CreateTopics(topics=new):
+            case changes.CreateTopics(topics=new):
                 assert sum(1 + max(len(t.assignments), t.partitions, 1) + len(t.configs) for t in new) <= LIMIT
                 for topic in new:
                     assert topic.name not in self.topics
                     self.topics[topic.name] = max(len(topic.assignments), topic.partitions, 1)
-                    self.configs[ConfigResource(TOPIC, topic.name)] = {k: text(v) for k, v in topic.configs.items()}
-                return applied(*(TopicTarget(topic.name) for topic in new))
-            case CreatePartitions(counts=counts):
+                    self.configs[ConfigResource(codes.TOPIC, topic.name)] = {
+                        k: text(v) for k, v in topic.configs.items()
+                    }
+                return applied(*(changes.TopicTarget(topic.name) for topic in new))
+            case changes.CreatePartitions(counts=counts):
                 assert sum(count - self.topics[name] for name, count in counts.items()) <= LIMIT
                 for name, count in counts.items():
                     assert count > self.topics[name]
                     self.topics[name] = count
-                return applied(*map(TopicTarget, counts))
-            case DeleteTopics(names=names):
+                return applied(*map(changes.TopicTarget, counts))
+            case changes.DeleteTopics(names=names):
                 assert len(names) == len(set(names)) <= LIMIT
                 for name in names:
                     del self.topics[name]
-                    self.configs.pop(ConfigResource(TOPIC, name), None)
-                return applied(*map(TopicTarget, names))
-            case CreateAcls(acls=acls):
+                    self.configs.pop(ConfigResource(codes.TOPIC, name), None)
+                return applied(*map(changes.TopicTarget, names))
+            case changes.CreateAcls(acls=acls):
                 assert len(acls) == len(set(acls)) <= LIMIT
                 self.acls |= set(acls)
                 return applied(*acls)
-            case DeleteAcls(acls=acls):
+            case changes.DeleteAcls(acls=acls):
                 assert len(acls) == len(set(acls)) <= LIMIT
                 self.acls -= set(acls)
                 return applied(*acls)
-            case AlterScram(upserts=upserts, deletions=deletions):
+            case changes.AlterScram(upserts=upserts, deletions=deletions):
                 users = [who.user for who in (*upserts, *deletions)]
                 assert len(users) == len(set(users)), "a user credential cannot be altered twice in the same request"
                 assert not (upserts and deletions), "brokers may lose what is set while others are deleted"
@@ -177,24 +163,24 @@ class ModelCluster:
                 return applied(*upserts, *deletions)
         raise AssertionError(f"no plan makes {request}")
 
-    def _alter_configs(self, request: AlterConfigs) -> tuple[Outcome, ...]:
+    def _alter_configs(self, request: changes.AlterConfigs) -> tuple[changes.Outcome, ...]:
         outcomes = []
-        assert sum(len(ops) for r, ops in request.ops.items() if r.type != BROKER_LOGGER) <= LIMIT
+        assert sum(len(ops) for r, ops in request.ops.items() if r.type != codes.BROKER_LOGGER) <= LIMIT
         for resource, ops in request.ops.items():
             assert len({op.key for op in ops}) == len(ops) > 0
-            if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
+            if resource.type in (codes.BROKER, codes.BROKER_LOGGER) and resource.name:
                 assert request.broker == int(resource.name), "sent to another broker"
-            if resource.type == TOPIC and resource.name not in self.topics:
+            if resource.type == codes.TOPIC and resource.name not in self.topics:
                 failure = Failure("UNKNOWN_TOPIC_OR_PARTITION")
-                outcomes.append(Outcome(resource, Status.FAILED, failure))
+                outcomes.append(changes.Outcome(resource, changes.Status.FAILED, failure))
                 continue
             for op in ops:
                 self._alter(resource, op)
-            outcomes.append(Outcome(resource, Status.APPLIED))
+            outcomes.append(changes.Outcome(resource, changes.Status.APPLIED))
         return tuple(outcomes)
 
-    def _alter(self, resource: ConfigResource, op: ConfigOp) -> None:
-        if resource.type == BROKER_LOGGER:
+    def _alter(self, resource: ConfigResource, op: changes.ConfigOp) -> None:
+        if resource.type == codes.BROKER_LOGGER:
             assert op.op.name in ("SET", "DELETE")
             if op.op.name == "SET":
                 self.levels[resource.name, op.key] = text(op.value)
@@ -219,16 +205,16 @@ class ModelCluster:
             mine[op.key] = ",".join(items)
 
     def _type(self, resource: ConfigResource, key: str) -> str:
-        if resource.type == TOPIC:
+        if resource.type == codes.TOPIC:
             return TOPIC_KEYS[key][0]
-        if resource.type == CLIENT_METRICS:
+        if resource.type == codes.CLIENT_METRICS:
             return CLIENT_METRICS_KEYS[key][0]
-        return GROUP_KEYS[key][0] if resource.type == GROUP else BROKER_KEYS[key].type
+        return GROUP_KEYS[key][0] if resource.type == codes.GROUP else BROKER_KEYS[key].type
 
     def _kafka_default(self, resource: ConfigResource, key: str) -> str:
-        if resource.type == CLIENT_METRICS:
+        if resource.type == codes.CLIENT_METRICS:
             return CLIENT_METRICS_KEYS[key][1]
-        if resource.type == TOPIC:
+        if resource.type == codes.TOPIC:
             first = TOPIC_KEYS[key][1]
             return BROKER_KEYS[first].default or "" if first else ""
         return BROKER_KEYS[key].default or ""
@@ -261,23 +247,23 @@ class ModelCluster:
         return found
 
     def _described(self, seen_by: int) -> Iterator[tuple[ConfigResource, list[ConfigEntry]]]:
-        yield ConfigResource(BROKER, ""), self._cluster_default()
+        yield ConfigResource(codes.BROKER, ""), self._cluster_default()
         for id_ in self.static:
-            yield ConfigResource(BROKER, str(id_)), self._broker(id_)
+            yield ConfigResource(codes.BROKER, str(id_)), self._broker(id_)
             yield (
-                ConfigResource(BROKER_LOGGER, str(id_)),
-                [ConfigEntry(name, self._level(id_, name), ConfigSource(6)) for name in LOGGERS],
+                ConfigResource(codes.BROKER_LOGGER, str(id_)),
+                [ConfigEntry(name, self._level(id_, name), codes.ConfigSource(6)) for name in LOGGERS],
             )
         for name in self.topics:
-            yield self._inheriting(ConfigResource(TOPIC, name), TOPIC_KEYS, seen_by, ConfigSource(1))
+            yield self._inheriting(ConfigResource(codes.TOPIC, name), TOPIC_KEYS, seen_by, codes.ConfigSource(1))
         for name in ("g1", "g2"):
-            yield self._inheriting(ConfigResource(GROUP, name), GROUP_KEYS, seen_by, ConfigSource(8))
+            yield self._inheriting(ConfigResource(codes.GROUP, name), GROUP_KEYS, seen_by, codes.ConfigSource(8))
         for name in ("m1", "m2"):
-            resource = ConfigResource(CLIENT_METRICS, name)
+            resource = ConfigResource(codes.CLIENT_METRICS, name)
             mine = self.configs.get(resource, {})
             entries = []
             for key, (type_, default) in sorted(CLIENT_METRICS_KEYS.items()):
-                source = ConfigSource(7 if key in mine else 5)
+                source = codes.ConfigSource(7 if key in mine else 5)
                 value = written(type_, mine.get(key, default))
                 synonyms = (Synonym(key, value, source),) if key in mine else ()
                 entries.append(ConfigEntry(key, value, source, type=_TYPES[type_], synonyms=synonyms))
@@ -288,10 +274,10 @@ class ModelCluster:
 
     def _cluster_default(self) -> list[ConfigEntry]:
         entries = []
-        for key, raw in sorted(self.configs.get(ConfigResource(BROKER, ""), {}).items()):
+        for key, raw in sorted(self.configs.get(ConfigResource(codes.BROKER, ""), {}).items()):
             known = self._known(key)
             value = None if known.sensitive else raw
-            synonym = Synonym(key, value, ConfigSource(3))
+            synonym = Synonym(key, value, codes.ConfigSource(3))
             entries.append(self._entry(key, value, synonym.source, (synonym,)))
         return entries
 
@@ -300,17 +286,19 @@ class ModelCluster:
         """What a broker knows of a key; one that it does not know is taken for a secret."""
         return BROKER_KEYS.get(same_key(key)[-1] if key.startswith("listener.") else key, Key("", None, sensitive=True))
 
-    def _entry(self, key: str, value: str | None, source: ConfigSource, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
+    def _entry(
+        self, key: str, value: str | None, source: codes.ConfigSource, synonyms: tuple[Synonym, ...]
+    ) -> ConfigEntry:
         known = self._known(key)
         read_only = key not in BROKER_KEYS or not known.dynamic
-        type_ = _TYPES[known.type] if known.type else ConfigType(0)
+        type_ = _TYPES[known.type] if known.type else codes.ConfigType(0)
         return ConfigEntry(key, value, source, read_only, known.sensitive, type_, synonyms)
 
     def _synonyms(self, key: str, broker: int) -> list[Synonym]:
         """ConfigHelper.configSynonyms: all names at the strongest source, then at the next; from the key's own on."""
         stores = (
-            (2, self.configs.get(ConfigResource(BROKER, str(broker)), {})),
-            (3, self.configs.get(ConfigResource(BROKER, ""), {})),
+            (2, self.configs.get(ConfigResource(codes.BROKER, str(broker)), {})),
+            (3, self.configs.get(ConfigResource(codes.BROKER, ""), {})),
             (4, self.static[broker]),
             (5, {name: known.default for name, known in BROKER_KEYS.items() if known.default is not None}),
         )
@@ -319,18 +307,18 @@ class ModelCluster:
             for name in same_key(key):
                 if name in store:
                     value = None if self._known(key).sensitive else store[name]
-                    found.append(Synonym(name, value, ConfigSource(source)))
+                    found.append(Synonym(name, value, codes.ConfigSource(source)))
         while found and found[0].name != key:
             found.pop(0)
         return found
 
     def _broker(self, broker: int) -> list[ConfigEntry]:
-        own = self.configs.get(ConfigResource(BROKER, str(broker)), {})
-        default = self.configs.get(ConfigResource(BROKER, ""), {})
+        own = self.configs.get(ConfigResource(codes.BROKER, str(broker)), {})
+        default = self.configs.get(ConfigResource(codes.BROKER, ""), {})
         entries = []
         for key in sorted({*BROKER_KEYS, *own, *default}):
             synonyms = self._synonyms(key, broker)
-            source = synonyms[0].source if synonyms else ConfigSource(5)
+            source = synonyms[0].source if synonyms else codes.ConfigSource(5)
             value = None
             if synonyms and synonyms[0].value is not None:
                 value = written(self._known(key).type, synonyms[0].value)
@@ -338,7 +326,7 @@ class ModelCluster:
         return entries
 
     def _inheriting(
-        self, resource: ConfigResource, keys: Mapping[str, tuple[str, str | None]], broker: int, own: ConfigSource
+        self, resource: ConfigResource, keys: Mapping[str, tuple[str, str | None]], broker: int, own: codes.ConfigSource
     ) -> tuple[ConfigResource, list[ConfigEntry]]:
         mine = self.configs.get(resource, {})
         entries = []
@@ -346,7 +334,7 @@ class ModelCluster:
             synonyms = self._synonyms(first, broker) if first else []
             if key in mine:
                 synonyms.insert(0, Synonym(key, written(type_, mine[key]), own))
-            source = synonyms[0].source if synonyms else ConfigSource(5)
+            source = synonyms[0].source if synonyms else codes.ConfigSource(5)
             value = written(type_, mine[key] if key in mine else self._inherited(first, broker))
             entries.append(ConfigEntry(key, value, source, type=_TYPES[type_], synonyms=tuple(synonyms)))
         return resource, entries
@@ -377,6 +365,6 @@ def written(type_: str, raw: str) -> str:
     return str(float(raw)) if type_ == "DOUBLE" else raw.strip()
 
 
-def applied(*targets: Target) -> tuple[Outcome, ...]:
+def applied(*targets: changes.Target) -> tuple[changes.Outcome, ...]:
     """All went well."""
-    return tuple(Outcome(target, Status.APPLIED) for target in targets)
+    return tuple(changes.Outcome(target, changes.Status.APPLIED) for target in targets)

@@ -14,27 +14,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from console.embedded import spec
 from console.embedded.profiles import without_features
-from console.embedded.spec import RELEASE_NAMES, ClusterSpec, Profile, Release, read_releases, release
 from console.wire.schemas import api_name
 from tests.support.kafka_jars import RELEASES
 
 FILE = Path(__file__).with_suffix(".json")
-OLDER = tuple(name for name in RELEASES if name not in RELEASE_NAMES)
+OLDER = tuple(name for name in RELEASES if name not in spec.RELEASE_NAMES)
 """The releases that only real brokers speak."""
 
 
 @cache
-def known_release(name: str) -> Release:
+def known_release(name: str) -> spec.Release:
     """A release as clients see it, imitated or not."""
-    return release(name) if name in RELEASE_NAMES else read_releases(FILE.read_text(encoding="utf-8"))[name]
+    return (
+        spec.release(name) if name in spec.RELEASE_NAMES else spec.read_releases(FILE.read_text(encoding="utf-8"))[name]
+    )
 
 
-def without_quorum(name: str) -> Profile:
+def without_quorum(name: str) -> spec.Profile:
     """A server with the APIs of a release before KRaft, and therefore without features."""
     apis = known_release(name).apis
-    return Profile(
-        release=RELEASE_NAMES[0],
+    return spec.Profile(
+        release=spec.RELEASE_NAMES[0],
         apis={api: versions for key, versions in apis.items() if (api := api_name(key))},
         unserved={key: versions for key, versions in apis.items() if api_name(key) is None},
         answers={"api_versions": without_features},
@@ -44,14 +46,14 @@ def without_quorum(name: str) -> Profile:
 KAFKA_2_8 = without_quorum("2.8")
 
 
-def like(name: str, **more: Any) -> ClusterSpec:
+def like(name: str, **more: Any) -> spec.ClusterSpec:
     """A cluster like one of this release: imitated, or, for 2.8, with its APIs and a controller that is asked itself.
 
     more: what else there is to specify.
     """
     if name == "2.8":
-        return ClusterSpec(profile=KAFKA_2_8, forwarding=False, **more)
-    return ClusterSpec(versions=name, **more)
+        return spec.ClusterSpec(profile=KAFKA_2_8, forwarding=False, **more)
+    return spec.ClusterSpec(versions=name, **more)
 
 
 def main() -> int:

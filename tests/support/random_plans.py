@@ -7,41 +7,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
+from console.model import codes, quota
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    GROUP,
-    TOPIC,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ResourceType,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
-from console.model.quota import CLIENT_ID, CLIENT_KEYS, CONNECTION_CREATION_RATE, IP, USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    SubtractConfig,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan import edits
 
 _T = TypeVar("_T")
 Values = Mapping[str, Sequence[str]]
@@ -56,8 +28,8 @@ class World:
 
     topics: Sequence[str]
     brokers: Sequence[int]
-    values: Mapping[ResourceType, Values]
-    lists: Mapping[ResourceType, Values] = field(default_factory=dict)
+    values: Mapping[codes.ResourceType, Values]
+    lists: Mapping[codes.ResourceType, Values] = field(default_factory=dict)
     groups: Sequence[str] = ()
     metrics: Sequence[str] = ()
     loggers: Sequence[str] = ()
@@ -68,12 +40,12 @@ class World:
     scram: bool = True
 
 
-def random_edits(rng: Random, world: World, snapshot: Snapshot, most: int = 12) -> list[Edit]:
+def random_edits(rng: Random, world: World, snapshot: Snapshot, most: int = 12) -> list[edits.Edit]:
     """From 1 to `most` edits; some contradict each other or change nothing."""
     return [_edit(rng, world, snapshot) for _ in range(rng.randint(1, most))]
 
 
-def _edit(rng: Random, world: World, snapshot: Snapshot) -> Edit:
+def _edit(rng: Random, world: World, snapshot: Snapshot) -> edits.Edit:
     kind = rng.randrange(20)
     if kind < 10:
         return _config(rng, world)
@@ -83,85 +55,91 @@ def _edit(rng: Random, world: World, snapshot: Snapshot) -> Edit:
         acl = _acl(rng, world)
         if rng.randrange(3) == 0 and snapshot.acls:
             acl = snapshot.acls[rng.randrange(len(snapshot.acls))]
-        return AddAcl(acl) if rng.randrange(2) else RemoveAcl(acl)
+        return edits.AddAcl(acl) if rng.randrange(2) else edits.RemoveAcl(acl)
     if kind < 18 or not world.scram:
         return _topic(rng, world, snapshot)
-    user = ScramUser(_one(rng, world.users), ScramMechanism(rng.randint(1, 2)))
+    user = ScramUser(_one(rng, world.users), codes.ScramMechanism(rng.randint(1, 2)))
     if rng.randrange(3) == 0:
-        return DeleteScram(user)
-    return UpsertScram(user, _one(rng, (4096, 8192)), Secret(_one(rng, ("one", "two"))))
+        return edits.DeleteScram(user)
+    return edits.UpsertScram(user, _one(rng, (4096, 8192)), Secret(_one(rng, ("one", "two"))))
 
 
-def _config(rng: Random, world: World) -> Edit:
+def _config(rng: Random, world: World) -> edits.Edit:
     resource = _resource(rng, world)
-    if resource.type == BROKER_LOGGER:
-        return SetConfig(resource, _one(rng, world.loggers), _one(rng, ("DEBUG", "INFO", "warn")))
-    if resource.type == BROKER and resource.name and world.secrets and rng.randrange(6) == 0:
+    if resource.type == codes.BROKER_LOGGER:
+        return edits.SetConfig(resource, _one(rng, world.loggers), _one(rng, ("DEBUG", "INFO", "warn")))
+    if resource.type == codes.BROKER and resource.name and world.secrets and rng.randrange(6) == 0:
         key = _one(rng, world.secrets)
-        return SetConfig(resource, key, Secret("hush")) if rng.randrange(2) else UnsetConfig(resource, key)
+        return edits.SetConfig(resource, key, Secret("hush")) if rng.randrange(2) else edits.UnsetConfig(resource, key)
     lists = world.lists.get(resource.type, {})
     if lists and rng.randrange(3) == 0:
         key = _one(rng, list(lists))
         items = ",".join(_one(rng, lists[key]) for _ in range(rng.randint(1, 2)))
-        return AppendConfig(resource, key, items) if rng.randrange(2) else SubtractConfig(resource, key, items)
+        return (
+            edits.AppendConfig(resource, key, items) if rng.randrange(2) else edits.SubtractConfig(resource, key, items)
+        )
     values = world.values[resource.type]
     key = _one(rng, list(values))
-    return UnsetConfig(resource, key) if rng.randrange(3) == 0 else SetConfig(resource, key, _one(rng, values[key]))
+    return (
+        edits.UnsetConfig(resource, key)
+        if rng.randrange(3) == 0
+        else edits.SetConfig(resource, key, _one(rng, values[key]))
+    )
 
 
 def _resource(rng: Random, world: World) -> ConfigResource:
-    places = [ConfigResource(TOPIC, name) for name in world.topics] * 2
-    places += [ConfigResource(BROKER, str(broker)) for broker in world.brokers] + [CLUSTER_DEFAULT] * 2
-    places += [ConfigResource(GROUP, name) for name in world.groups]
-    places += [ConfigResource(CLIENT_METRICS, name) for name in world.metrics]
+    places = [ConfigResource(codes.TOPIC, name) for name in world.topics] * 2
+    places += [ConfigResource(codes.BROKER, str(broker)) for broker in world.brokers] + [CLUSTER_DEFAULT] * 2
+    places += [ConfigResource(codes.GROUP, name) for name in world.groups]
+    places += [ConfigResource(codes.CLIENT_METRICS, name) for name in world.metrics]
     if world.loggers:
-        places += [ConfigResource(BROKER_LOGGER, str(broker)) for broker in world.brokers]
+        places += [ConfigResource(codes.BROKER_LOGGER, str(broker)) for broker in world.brokers]
     return _one(rng, places)
 
 
-def _quota(rng: Random, world: World) -> Edit:
+def _quota(rng: Random, world: World) -> edits.Edit:
     name: str | None = _one(rng, (*world.users, None))
     client: str | None = _one(rng, ("app", "<default>", None))
     shapes: Sequence[dict[str, str | None]] = (
-        {USER: name},
-        {CLIENT_ID: client},
-        {CLIENT_ID: client, USER: name},
-        {IP: _one(rng, ("127.0.0.9", None))},
+        {quota.USER: name},
+        {quota.CLIENT_ID: client},
+        {quota.CLIENT_ID: client, quota.USER: name},
+        {quota.IP: _one(rng, ("127.0.0.9", None))},
     )
-    entity = QuotaEntity.of(_one(rng, shapes))
-    key = CONNECTION_CREATION_RATE if entity.has(IP) else _one(rng, CLIENT_KEYS)
+    entity = quota.QuotaEntity.of(_one(rng, shapes))
+    key = quota.CONNECTION_CREATION_RATE if entity.has(quota.IP) else _one(rng, quota.CLIENT_KEYS)
     if rng.randrange(3) == 0:
-        return UnsetQuota(entity, key)
-    return SetQuota(entity, key, float(_one(rng, world.quotas)))
+        return edits.UnsetQuota(entity, key)
+    return edits.SetQuota(entity, key, float(_one(rng, world.quotas)))
 
 
 def _acl(rng: Random, world: World) -> Acl:
     on = _one(rng, ("TOPIC", "GROUP", "CLUSTER"))
     return Acl(
-        AclResourceType.parse(on),
+        codes.AclResourceType.parse(on),
         "kafka-cluster" if on == "CLUSTER" else _one(rng, world.topics),
-        PatternType.parse("LITERAL" if on == "CLUSTER" else _one(rng, ("LITERAL", "PREFIXED"))),
+        codes.PatternType.parse("LITERAL" if on == "CLUSTER" else _one(rng, ("LITERAL", "PREFIXED"))),
         f"User:{_one(rng, world.users)}",
         _one(rng, ("*", "127.0.0.1")),
-        AclOperation.parse(_one(rng, ("READ", "DESCRIBE"))),
-        Permission.parse(_one(rng, ("ALLOW", "DENY"))),
+        codes.AclOperation.parse(_one(rng, ("READ", "DESCRIBE"))),
+        codes.Permission.parse(_one(rng, ("ALLOW", "DENY"))),
     )
 
 
-def _topic(rng: Random, world: World, snapshot: Snapshot) -> Edit:
+def _topic(rng: Random, world: World, snapshot: Snapshot) -> edits.Edit:
     name = _one(rng, world.topics)
     kind = rng.randrange(4)
     if kind == 0:
-        return DeleteTopic(name)
+        return edits.DeleteTopic(name)
     if kind == 1:
         now = snapshot.topics.get(name)
-        return GrowTopic(name, (len(now.partitions) if now else 1) + rng.randint(0, 2))
-    values = world.values[TOPIC]
+        return edits.GrowTopic(name, (len(now.partitions) if now else 1) + rng.randint(0, 2))
+    values = world.values[codes.TOPIC]
     keys = rng.sample(list(values), rng.randint(0, 2))
     configs = {key: _one(rng, values[key]) for key in keys}
     if rng.randrange(4) == 0:
-        return CreateTopic(NewTopic(name, assignments=((world.brokers[0],),), configs=configs))
-    return CreateTopic(NewTopic(name, _one(rng, (-1, 1, 3)), world.replication, configs=configs))
+        return edits.CreateTopic(NewTopic(name, assignments=((world.brokers[0],),), configs=configs))
+    return edits.CreateTopic(NewTopic(name, _one(rng, (-1, 1, 3)), world.replication, configs=configs))
 
 
 def _one(rng: Random, among: Sequence[_T]) -> _T:

@@ -11,23 +11,23 @@ from pathlib import Path
 from tests.support.walking import Said, kac, tell
 
 MODULE = "console/triage/causes/load.py"
-_LAST = 'CAUSES = (CauseRule("hot-partition", _hot),)\n'
-_RULE = """def _many(observations: Observations) -> Iterator[Claim]:
+_LAST = 'CAUSES = (cause.CauseRule("hot-partition", _hot),)\n'
+_RULE = """def _many(observations: Observations) -> Iterator[cause.Claim]:
     topics = observations.last.snapshot.topics
     if len(topics) > 1:
-        yield Claim(
+        yield cause.Claim(
             cause="many-topics",
             subject=Subject(),
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"there are {len(topics)} topics",
-            evidence=(Evidence(f"{len(topics)} topics are described", "Metadata"),),
+            evidence=(cause.Evidence(f"{len(topics)} topics are described", "Metadata"),),
             predicted=(),
-            next=(Next("ask whose they are"),),
+            next=(cause.Next("ask whose they are"),),
         )
 
 
-CAUSES = (CauseRule("hot-partition", _hot), CauseRule("many-topics", _many))
+CAUSES = (cause.CauseRule("hot-partition", _hot), cause.CauseRule("many-topics", _many))
 """
 
 

@@ -34,10 +34,10 @@ class Added(NamedTuple):
 COLUMNS = {
     "topics": Added(
         "console/present/topics.py",
-        "    overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),\n",
-        """    Column(
+        "    columns.overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),\n",
+        """    columns.Column(
         "leads",
-        EVERYWHERE | DETAIL,
+        columns.EVERYWHERE | columns.DETAIL,
         lambda row: len({each.leader for each in row.topic.partitions}),
         "number",
         title="Led by",
@@ -47,10 +47,10 @@ COLUMNS = {
     ),
     "usage": Added(
         "console/present/lake_rows.py",
-        '    Column("throttled_requests", OBJECT,',
-        """    Column(
+        '    present_columns.Column("throttled_requests", present_columns.OBJECT,',
+        """    present_columns.Column(
         "times",
-        OBJECT | SHOWN,
+        present_columns.OBJECT | present_columns.SHOWN,
         lambda row: len(row.series),
         "number",
         title="Minutes",
@@ -73,12 +73,12 @@ COLUMNS = {
     ),
     "moves": Added(
         "console/present/moves.py",
-        """    Column(
+        """    columns.Column(
         "time_left",
 """,
-        """    Column(
+        """    columns.Column(
         "targets",
-        OBJECT | SHOWN,
+        columns.OBJECT | columns.SHOWN,
         lambda row: len(row.after),
         "number",
         title="Targets",

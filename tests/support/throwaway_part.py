@@ -30,7 +30,7 @@ INSERTED = (
     ("console/model/parts.py", "    FEATURES = ", '    RACKS = "racks", About(is_watched=True)\n'),
     (
         "console/model/snapshot.py",
-        "    groups: Mapping[str, Group] = ",
+        "    groups: Mapping[str, model_cluster.Group] = ",
         "    racks: Mapping[str, int] = field(default_factory=dict)\n",
     ),
     (
@@ -49,10 +49,14 @@ INSERTED = (
     ("console/session/parts.py", "    Part.VIEWS: ", "    Part.RACKS: Paces(events=0.1, screen=30.0),\n"),
     (
         "console/present/kinds.py",
-        "KINDS: Mapping[str, Columns[Any]]",
-        """RACKS: Columns[tuple[str, int]] = Columns(
-    Column("name", EVERYWHERE, lambda row: row[0], layout=ScreenColumn("name", "Rack")),
-    Column("brokers", EVERYWHERE, lambda row: row[1], "number", layout=ScreenColumn("brokers", "Brokers")),
+        "KINDS: Mapping[str, present_columns.Columns[Any]]",
+        """RACKS: present_columns.Columns[tuple[str, int]] = present_columns.Columns(
+    present_columns.Column(
+        "name", present_columns.EVERYWHERE, lambda row: row[0], layout=ScreenColumn("name", "Rack")
+    ),
+    present_columns.Column(
+        "brokers", present_columns.EVERYWHERE, lambda row: row[1], "number", layout=ScreenColumn("brokers", "Brokers")
+    ),
 )
 
 

@@ -74,9 +74,17 @@ def weight(test: str, source: str, paths: Iterable[str]) -> int:
 
 
 def names_taken(source: str, paths: Iterable[str]) -> int:
-    """Return how many names a test file takes of changed modules."""
-    modules = tuple(f"{module_of(path)}." for path in paths if path.endswith(".py"))
-    return sum(name.startswith(modules) for name in imported(source))
+    """Return how many names a test file takes of changed modules, by import or through the module's name."""
+    modules = {module_of(path) for path in paths if path.endswith(".py")}
+    tree = ast.parse(source)
+    imports = [(n.module, each) for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for each in n.names]
+    whole = {each.asname or each.name for module, each in imports if f"{module}.{each.name}" in modules}
+    through = {
+        (node.value.id, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
+    }
+    return len(through) + sum(module in modules for module, _ in imports)
 
 
 def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:

@@ -19,28 +19,8 @@ from console.admin.changes import send
 from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    ChangeRequest,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    MoveTarget,
-    NewTopic,
-    PartitionTarget,
-    ScramUser,
-    Status,
-    UnregisterBroker,
-)
-from console.model.codes import DELETE, SET, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -59,35 +39,35 @@ WORKS, MISSING = "✓", "–"
 Try = Callable[[Link, str], Awaitable[None]]
 
 
-async def _applied(link: Link, change: ChangeRequest) -> None:
+async def _applied(link: Link, change: changes.ChangeRequest) -> None:
     outcomes = await send(link, change, validate_only=False)
-    bad = [outcome for outcome in outcomes if outcome.status is not Status.APPLIED]
+    bad = [outcome for outcome in outcomes if outcome.status is not changes.Status.APPLIED]
     if bad and all(each.failure is not None and each.failure.name == "UNSUPPORTED_VERSION" for each in bad):
         raise Unsupported("the change", "")
     assert not bad, bad
 
 
 async def _topics(link: Link, name: str) -> None:
-    await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
-    await _applied(link, CreatePartitions({name: 2}))
+    await _applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
+    await _applied(link, changes.CreatePartitions({name: 2}))
     assert len((await topics.describe_topics(link, [name])).topics[name].partitions) == 2
-    await _applied(link, DeleteTopics((name,)))
+    await _applied(link, changes.DeleteTopics((name,)))
 
 
 async def _check_only(link: Link, name: str) -> None:
-    outcomes = await send(link, CreateTopics((NewTopic(name, 1, 1),)), validate_only=True)
-    assert {outcome.status for outcome in outcomes} == {Status.VALID}
+    outcomes = await send(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)), validate_only=True)
+    assert {outcome.status for outcome in outcomes} == {changes.Status.VALID}
 
 
 def _config(resource: Callable[[str], ConfigResource], key: str, value: str) -> Try:
     async def changed_and_taken_back(link: Link, name: str) -> None:
         where = resource(name)
         if where == topic_resource(name):
-            await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
-        await _applied(link, AlterConfigs({where: (ConfigOp(key, SET, value),)}))
+            await _applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
+        await _applied(link, changes.AlterConfigs({where: (changes.ConfigOp(key, codes.SET, value),)}))
         found = (await configs.describe_configs(link, [where])).sets[where]
         assert any(entry.name == key and entry.value == value for entry in found.overrides(where))
-        await _applied(link, AlterConfigs({where: (ConfigOp(key, DELETE),)}))
+        await _applied(link, changes.AlterConfigs({where: (changes.ConfigOp(key, codes.DELETE),)}))
 
     return changed_and_taken_back
 
@@ -95,32 +75,34 @@ def _config(resource: Callable[[str], ConfigResource], key: str, value: str) -> 
 def _quota(entity: str, key: str) -> Try:
     async def changed_and_taken_back(link: Link, name: str) -> None:
         where = QuotaEntity.of({entity: "127.0.0.9" if entity == "ip" else name})
-        await _applied(link, AlterQuotas({where: {key: 5.0}}))
+        await _applied(link, changes.AlterQuotas({where: {key: 5.0}}))
         assert (await quotas.describe_quotas(link))[where] == {key: 5.0}
-        await _applied(link, AlterQuotas({where: {key: None}}))
+        await _applied(link, changes.AlterQuotas({where: {key: None}}))
 
     return changed_and_taken_back
 
 
 async def _scram(link: Link, name: str) -> None:
-    await _applied(link, AlterScram({ScramUser(name, ScramMechanism(1)): (4096, Secret("p"))}))
+    await _applied(link, changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, Secret("p"))}))
     assert name in (await scram.describe_scram(link)).users
-    await _applied(link, AlterScram({}, (ScramUser(name, ScramMechanism(1)),)))
+    await _applied(link, changes.AlterScram({}, (changes.ScramUser(name, codes.ScramMechanism(1)),)))
 
 
 async def _acls(link: Link, name: str) -> None:
-    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
-    acl = Acl(topic, name, literal, f"User:{name}", "*", AclOperation.parse("read"), Permission.parse("deny"))
-    await _applied(link, CreateAcls((acl,)))
+    topic, literal = codes.AclResourceType.parse("topic"), codes.PatternType.parse("literal")
+    acl = Acl(
+        topic, name, literal, f"User:{name}", "*", codes.AclOperation.parse("read"), codes.Permission.parse("deny")
+    )
+    await _applied(link, changes.CreateAcls((acl,)))
     assert acl in await acls.describe_acls(link)
-    await _applied(link, DeleteAcls((acl,)))
+    await _applied(link, changes.DeleteAcls((acl,)))
 
 
 async def _moves(link: Link, name: str) -> None:
-    await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    await _applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     await topics.wait_for_leaders(link, {name: 1}, PATIENCE)
-    await _applied(link, AlterReassignments({MoveTarget(name, 0): (1,)}))
-    await send(link, ElectLeaders((PartitionTarget(name, 0),)), validate_only=False)
+    await _applied(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (1,)}))
+    await send(link, changes.ElectLeaders((changes.PartitionTarget(name, 0),)), validate_only=False)
     await partitions.list_reassignments(link)
 
 
@@ -171,7 +153,7 @@ async def _fenced(link: Link, _: str) -> None:
 
 
 async def _unregister(link: Link, _: str) -> None:
-    await send(link, UnregisterBroker(99), validate_only=True)
+    await send(link, changes.UnregisterBroker(99), validate_only=True)
 
 
 TRIED: Mapping[str, Try] = {

@@ -9,31 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.admin.errors import AdminError
+from console.model import cluster as model_cluster
 from console.model.acl import AclFilter, filter_for
 from console.model.changes import ChangeRequest, Outcome, Status
-from console.model.cluster import (
-    Broker,
-    BrokerVersion,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    GroupListing,
-    GroupMember,
-    GroupPolls,
-    LogDir,
-    LogDirListing,
-    LogSpan,
-    Partition,
-    PartitionLag,
-    Quorum,
-    QuorumReplica,
-    ReplicaSize,
-    ReplicaSizes,
-    ScramListing,
-    Silence,
-    Topic,
-    TopicListing,
-)
 from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
@@ -57,12 +35,12 @@ class ModelClient:
     cluster: ModelCluster
     lost: AdminError | None = None
     refused: dict[str, Failure] = field(default_factory=dict)
-    partitions: dict[str, tuple[Partition, ...]] = field(default_factory=dict)
+    partitions: dict[str, tuple[model_cluster.Partition, ...]] = field(default_factory=dict)
     internal: set[str] = field(default_factory=set)
     denied: dict[str, Failure] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
-    groups: dict[str, GroupLag] = field(default_factory=dict)
-    described: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, model_cluster.GroupLag] = field(default_factory=dict)
+    described: dict[str, model_cluster.Group] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
@@ -82,34 +60,38 @@ class ModelClient:
     def _snapshot(self) -> Snapshot:
         return self.cluster.describe()
 
-    def _describe_cluster(self) -> ClusterInfo:
-        brokers = tuple(Broker(id_, "localhost", 9092 + id_, self.racks.get(id_)) for id_ in self.cluster.static)
-        return ClusterInfo("model-cluster", 1, brokers)
+    def _describe_cluster(self) -> model_cluster.ClusterInfo:
+        brokers = tuple(
+            model_cluster.Broker(id_, "localhost", 9092 + id_, self.racks.get(id_)) for id_ in self.cluster.static
+        )
+        return model_cluster.ClusterInfo("model-cluster", 1, brokers)
 
-    def _describe_quorum(self) -> Quorum:
-        return Quorum(2, 7, 100, (QuorumReplica(1, 98, 2), QuorumReplica(2, 100, 0)), ())
+    def _describe_quorum(self) -> model_cluster.Quorum:
+        return model_cluster.Quorum(
+            2, 7, 100, (model_cluster.QuorumReplica(1, 98, 2), model_cluster.QuorumReplica(2, 100, 0)), ()
+        )
 
-    def _describe_versions(self) -> dict[int, BrokerVersion]:
-        return {id_: BrokerVersion("4.3", {}) for id_ in self.cluster.static}
+    def _describe_versions(self) -> dict[int, model_cluster.BrokerVersion]:
+        return {id_: model_cluster.BrokerVersion("4.3", {}) for id_ in self.cluster.static}
 
     def _silent_brokers(self, _within: float) -> frozenset[int]:
         return frozenset(self.silent)
 
-    def _silence(self, _within: float) -> Silence:
-        return Silence(frozenset(self.silent))
+    def _silence(self, _within: float) -> model_cluster.Silence:
+        return model_cluster.Silence(frozenset(self.silent))
 
     def _reconnect(self) -> None:
         pass
 
-    def _topic(self, name: str) -> Topic:
-        plain = tuple(Partition(n, 1 + n % 2, (1, 2), (1, 2)) for n in range(self.cluster.topics[name]))
-        return Topic(name, self.partitions.get(name, plain), internal=name in self.internal)
+    def _topic(self, name: str) -> model_cluster.Topic:
+        plain = tuple(model_cluster.Partition(n, 1 + n % 2, (1, 2), (1, 2)) for n in range(self.cluster.topics[name]))
+        return model_cluster.Topic(name, self.partitions.get(name, plain), internal=name in self.internal)
 
-    def _describe_topics(self, names: list[str] | None = None) -> TopicListing:
+    def _describe_topics(self, names: list[str] | None = None) -> model_cluster.TopicListing:
         wanted = list(self.cluster.topics) if names is None else names
         there = {name: self._topic(name) for name in wanted if name in self.cluster.topics and name not in self.denied}
         gone = {name: Failure("UNKNOWN_TOPIC_OR_PARTITION") for name in wanted if name not in self.cluster.topics}
-        return TopicListing(there, {**gone, **self.denied} if names is None else gone)
+        return model_cluster.TopicListing(there, {**gone, **self.denied} if names is None else gone)
 
     def _describe_configs(
         self,
@@ -156,34 +138,36 @@ class ModelClient:
 
     def _describe_scram(self, users: list[str] | None = None) -> Any:
         known = self._snapshot.scram.items()
-        return ScramListing({user: each for user, each in known if users is None or user in users})
+        return model_cluster.ScramListing({user: each for user, each in known if users is None or user in users})
 
     def _describe_log_dirs(
         self, brokers: list[int] | None = None, topics: dict[str, list[int]] | None = None
-    ) -> LogDirListing:
+    ) -> model_cluster.LogDirListing:
         named = self.cluster.topics if topics is None else topics
-        replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in named)
+        replicas = model_cluster.ReplicaSizes(model_cluster.ReplicaSize(name, 0, 5 << 20, 0, False) for name in named)
         asked = [id_ for id_ in self.cluster.static if brokers is None or id_ in brokers]
-        return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in asked})
+        return model_cluster.LogDirListing(
+            {id_: (model_cluster.LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in asked}
+        )
 
     def _ends_at_leaders(self, leaders: Mapping[int, list[tuple[str, int]]]) -> dict[tuple[str, int], int]:
         return {place: 1_000 for places in leaders.values() for place in places}
 
     def _log_spans(self, since: dict[tuple[str, int], int], began: dict[tuple[str, int], int]) -> Any:
-        return {place: LogSpan(0, 1_000, 1_000) for place in since}, []
+        return {place: model_cluster.LogSpan(0, 1_000, 1_000) for place in since}, []
 
-    def _list_groups(self) -> GroupListing:
-        plain = {name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups}
+    def _list_groups(self) -> model_cluster.GroupListing:
+        plain = {name: model_cluster.Group(name, "Stable", "classic", coordinator=1) for name in self.groups}
         listed = {name: replace(group, members=None) for name, group in self.described.items()}
-        return GroupListing({**plain, **listed})
+        return model_cluster.GroupListing({**plain, **listed})
 
-    def _poll_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> GroupPolls:
-        member = GroupMember("m-1", "client", "/127.0.0.1")
+    def _poll_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> model_cluster.GroupPolls:
+        member = model_cluster.GroupMember("m-1", "client", "/127.0.0.1")
         there = [name for name in names if name in self.groups]
         gone = {name: Failure("GROUP_ID_NOT_FOUND") for name in names if name not in self.groups}
-        plain = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
+        plain = {name: model_cluster.Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
         groups = {name: self.described.get(name, group) for name, group in plain.items()}
-        return GroupPolls(groups, {name: self.groups[name] for name in there}, gone, gone)
+        return model_cluster.GroupPolls(groups, {name: self.groups[name] for name in there}, gone, gone)
 
     def _topic_readers(self, topics: Iterable[str], _most: int) -> dict[str, TopicReaders]:
         many = len(self.groups)
@@ -218,6 +202,8 @@ def _copy(cluster: ModelCluster) -> ModelCluster:
     return deepcopy(cluster)
 
 
-def lag(topic: str, *lags: int) -> GroupLag:
+def lag(topic: str, *lags: int) -> model_cluster.GroupLag:
     """A group that is behind so much, by partition."""
-    return GroupLag(tuple(PartitionLag(topic, n, 100, 100 + behind, behind, "m-1") for n, behind in enumerate(lags)))
+    return model_cluster.GroupLag(
+        tuple(model_cluster.PartitionLag(topic, n, 100, 100 + behind, behind, "m-1") for n, behind in enumerate(lags))
+    )

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.stage import Stage
-from widgets.command_bar import COMMAND, FILTER, ROWS, SECRET, BarInput, Candidate, CommandBar, LineHistory
+from widgets import command_bar
 from widgets.row_source import ListRows
 from widgets.row_table import RowTable
 
@@ -22,13 +22,13 @@ MASK = "•"
 KEYS = ["cleanup.policy", "retention.bytes", "retention.ms"]
 
 
-def complete(text: str, cursor: int) -> Sequence[Candidate]:
+def complete(text: str, cursor: int) -> Sequence[command_bar.Candidate]:
     """Verbs, then `topic`, then keys."""
     start = text.rfind(" ", 0, cursor) + 1
     word, words = text[start:cursor], text[:start].split()
     choices = {0: ["set ", "show ", "unset "], 1: ["topic "]}.get(len(words), [f"{key}=" for key in KEYS])
     return [
-        Candidate(start, cursor, choice, choice.strip(), "long", f"help of {choice.strip()}")
+        command_bar.Candidate(start, cursor, choice, choice.strip(), "long", f"help of {choice.strip()}")
         for choice in choices
         if choice.startswith(word) and choice != word
     ]
@@ -40,9 +40,9 @@ def highlight(text: str) -> Iterable[tuple[int, int, str]]:
         yield *match.span(), "number" if match[0].isdigit() else "keyword"
 
 
-def make_bar() -> CommandBar:
+def make_bar() -> command_bar.CommandBar:
     histories = {"command": ["set topic a x=1", "show topic b", "set topic b x=2"], "filter": ["svc-8"]}
-    return CommandBar(highlight=highlight, complete=complete, histories=histories)
+    return command_bar.CommandBar(highlight=highlight, complete=complete, histories=histories)
 
 
 def make_table() -> RowTable:
@@ -50,11 +50,13 @@ def make_table() -> RowTable:
 
 
 def stage() -> Stage:
-    return Stage(make_bar, make_table, hear=(CommandBar.BarMessage,))
+    return Stage(make_bar, make_table, hear=(command_bar.CommandBar.BarMessage,))
 
 
 def told(app: Stage, kind: type[Message]) -> list[tuple[str, str]]:
-    return [(m.mode, m.text) for m in app.heard if isinstance(m, kind) and isinstance(m, CommandBar.BarMessage)]
+    return [
+        (m.mode, m.text) for m in app.heard if isinstance(m, kind) and isinstance(m, command_bar.CommandBar.BarMessage)
+    ]
 
 
 async def type_in(pilot: Pilot[None], text: str) -> None:
@@ -67,20 +69,20 @@ async def type_in(pilot: Pilot[None], text: str) -> None:
 async def test_it_opens_with_the_focus_and_gives_it_back() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar, table = app.query_one(CommandBar), app.query_one(RowTable)
+        bar, table = app.query_one(command_bar.CommandBar), app.query_one(RowTable)
         table.focus()
         assert not bar.is_open
-        bar.open(COMMAND)
+        bar.open(command_bar.COMMAND)
         await type_in(pilot, "show it")
         assert app.screen_lines()[0] == " : show it"
         await pilot.press("enter")
-        assert told(app, CommandBar.Submitted) == [("command", "show it")]
+        assert told(app, command_bar.CommandBar.Submitted) == [("command", "show it")]
         assert bar.is_open
         await pilot.press("escape")
         assert not bar.is_open
-        assert told(app, CommandBar.Closed) == [("command", "show it")]
+        assert told(app, command_bar.CommandBar.Closed) == [("command", "show it")]
         assert app.focused is table
-        bar.open(COMMAND)
+        bar.open(command_bar.COMMAND)
         await pilot.pause()
         assert app.screen_lines()[0] == " :"
 
@@ -88,32 +90,32 @@ async def test_it_opens_with_the_focus_and_gives_it_back() -> None:
 async def test_a_filter_tells_every_change_and_completes_nothing() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        app.query_one(CommandBar).open(FILTER)
+        app.query_one(command_bar.CommandBar).open(command_bar.FILTER)
         for char in ("s", "e", "backspace"):
             await pilot.press(char)
             await pilot.pause()
         assert app.screen_lines()[:3] == [" / s", "", "▸"]
-        assert told(app, CommandBar.Changed) == [("filter", "s"), ("filter", "se"), ("filter", "s")]
+        assert told(app, command_bar.CommandBar.Changed) == [("filter", "s"), ("filter", "se"), ("filter", "s")]
         await pilot.press("up")
-        assert app.query_one(CommandBar).text == "svc-8"
+        assert app.query_one(command_bar.CommandBar).text == "svc-8"
 
 
 async def test_a_secret_is_neither_shown_nor_kept_nor_told_before_enter() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(SECRET, prompt="password of alice:")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.SECRET, prompt="password of alice:")
         await type_in(pilot, "hush")
         assert app.screen_lines()[0] == f" password of alice: {MASK * 4}"
         await pilot.press("up")
         await pilot.press("enter")
         await pilot.pause()
-        assert told(app, CommandBar.Submitted) == [("secret", "hush")]
+        assert told(app, command_bar.CommandBar.Submitted) == [("secret", "hush")]
         assert (bar.text, bar.history("secret")) == ("", ())
         await type_in(pilot, "again")
         await pilot.press("escape")
-        assert told(app, CommandBar.Changed) == []
-        assert told(app, CommandBar.Closed) == [("secret", "")]
+        assert told(app, command_bar.CommandBar.Changed) == []
+        assert told(app, command_bar.CommandBar.Closed) == [("secret", "")]
         assert all("hush" not in entry for mode in ("command", "filter", "secret") for entry in bar.history(mode))
         assert "hush" not in repr(bar) + repr(app.heard)
 
@@ -121,16 +123,16 @@ async def test_a_secret_is_neither_shown_nor_kept_nor_told_before_enter() -> Non
 @pytest.mark.parametrize(
     ("mode", "pasted", "text"),
     [
-        (COMMAND, "set topic a x=1\nset topic b x=2\n", "set topic a x=1; set topic b x=2"),
-        (FILTER, "svc\r\n-8\t\x1b[31m", "svc -8 [31m"),
-        (SECRET, "pa ss\n", "pa ss"),
+        (command_bar.COMMAND, "set topic a x=1\nset topic b x=2\n", "set topic a x=1; set topic b x=2"),
+        (command_bar.FILTER, "svc\r\n-8\t\x1b[31m", "svc -8 [31m"),
+        (command_bar.SECRET, "pa ss\n", "pa ss"),
     ],
 )
 async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: str, text: str) -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(mode if mode in (COMMAND, FILTER) else SECRET)  # type: ignore[arg-type]
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(mode if mode in (command_bar.COMMAND, command_bar.FILTER) else command_bar.SECRET)  # type: ignore[arg-type]
         await pilot.pause()
         app.post_message(Paste(pasted))
         await pilot.pause()
@@ -140,8 +142,8 @@ async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: st
 async def test_a_long_line_is_shifted_so_that_the_cursor_is_seen() -> None:
     app = stage()
     async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(FILTER, "0123456789" * 5)
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.FILTER, "0123456789" * 5)
         await pilot.pause()
         assert app.screen_lines()[0] == " / 01234567890123456789"
         await pilot.press("home")
@@ -153,8 +155,8 @@ async def test_a_long_line_is_shifted_so_that_the_cursor_is_seen() -> None:
 async def test_what_is_typed_unseen_is_copied_nowhere_and_told_to_nobody_else() -> None:
     app = Stage(make_bar, make_table, hear=(Input.Changed, Input.Submitted, Input.Blurred))
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(SECRET, prompt="password of alice:")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.SECRET, prompt="password of alice:")
         await type_in(pilot, "hush")
         await pilot.press("shift+home", "ctrl+c", "ctrl+x")
         assert (bar.text, app.clipboard) == ("hush", "")
@@ -163,7 +165,7 @@ async def test_what_is_typed_unseen_is_copied_nowhere_and_told_to_nobody_else() 
         await type_in(pilot, "hush")
         app.query_one(RowTable).focus()
         await pilot.pause()
-        bar.open(SECRET)
+        bar.open(command_bar.SECRET)
         await pilot.press("enter")
         assert app.heard == []
 
@@ -171,8 +173,8 @@ async def test_what_is_typed_unseen_is_copied_nowhere_and_told_to_nobody_else() 
 async def test_what_was_copied_from_the_cluster_becomes_one_harmless_line() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "show ")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "show ")
         app.copy_to_clipboard("evil\x1b[31m\u202e\nname\x07")
         await pilot.press("ctrl+v")
         assert bar.text == "show evil[31m; name"
@@ -181,8 +183,8 @@ async def test_what_was_copied_from_the_cluster_becomes_one_harmless_line() -> N
 async def test_a_paste_of_any_size_is_taken_and_typed_on() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND)
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND)
         await pilot.pause()
         app.post_message(Paste("x" * 100_000))
         await pilot.press("7")
@@ -193,8 +195,8 @@ async def test_a_paste_of_any_size_is_taken_and_typed_on() -> None:
 async def test_wide_characters_and_marks_keep_the_line_in_its_width() -> None:
     app = stage()
     async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(FILTER, "日本" * 10 + "e\u0301❤\ufe0f👍🏽" * 3)
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.FILTER, "日本" * 10 + "e\u0301❤\ufe0f👍🏽" * 3)
         for key in (*["left"] * 30, "x", "home", "日", "end", *["backspace"] * 40):
             await pilot.press(key)
             assert app.widths() == {24}
@@ -204,8 +206,8 @@ async def test_wide_characters_and_marks_keep_the_line_in_its_width() -> None:
 async def test_a_long_prompt_leaves_room_for_the_text() -> None:
     app = stage()
     async with app.run_test(size=(50, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(SECRET, prompt=f"sasl.jaas.config of topic {'x' * 249}:")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.SECRET, prompt=f"sasl.jaas.config of topic {'x' * 249}:")
         await type_in(pilot, "hush")
         assert app.screen_lines()[0] == f" sasl.jaas.config of topic xxx… {MASK * 4}"
 
@@ -213,7 +215,7 @@ async def test_a_long_prompt_leaves_room_for_the_text() -> None:
 async def test_the_cursor_is_seen_in_a_terminal_that_became_narrow() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        app.query_one(CommandBar).open(FILTER, "0123456789" * 5)
+        app.query_one(command_bar.CommandBar).open(command_bar.FILTER, "0123456789" * 5)
         await pilot.resize_terminal(24, 10)
         await pilot.pause()
         assert app.screen_lines()[0] == " / 01234567890123456789"
@@ -222,25 +224,25 @@ async def test_the_cursor_is_seen_in_a_terminal_that_became_narrow() -> None:
 async def test_the_terminals_own_cursor_is_in_the_line() -> None:
     app = Stage(make_table, make_bar)
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
+        bar = app.query_one(command_bar.CommandBar)
         for text, row in (("show it", 9), ("s", 6), ("show it", 9)):
-            bar.open(COMMAND, text)
+            bar.open(command_bar.COMMAND, text)
             await pilot.pause()
             assert f" : {text}" == app.screen_lines()[row]
-            assert app.cursor_position == bar.query_one(BarInput).cursor_screen_offset
+            assert app.cursor_position == bar.query_one(command_bar.BarInput).cursor_screen_offset
             assert app.cursor_position.y == row
 
 
 async def test_a_click_puts_the_cursor_there() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "show it")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "show it")
         await pilot.pause()
         await pilot.click(offset=(4, 0))
         await pilot.press("x")
         assert bar.text == "sxhow it"
-        await pilot.hover(BarInput)
+        await pilot.hover(command_bar.BarInput)
         assert app.screen._pointer_shape == "default"
 
 
@@ -250,8 +252,8 @@ async def test_a_click_puts_the_cursor_there() -> None:
 async def test_words_are_highlighted_as_the_owner_says() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set 42")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set 42")
         await pilot.pause()
         bold = {
             segment.text
@@ -266,7 +268,7 @@ async def test_words_are_highlighted_as_the_owner_says() -> None:
 async def test_candidates_stand_under_the_word_with_the_help_of_the_first() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        app.query_one(CommandBar).open(COMMAND, "set topic ret")
+        app.query_one(command_bar.CommandBar).open(command_bar.COMMAND, "set topic ret")
         await pilot.pause()
         assert app.screen_lines()[:4] == [
             " : set topic ret",
@@ -279,8 +281,8 @@ async def test_candidates_stand_under_the_word_with_the_help_of_the_first() -> N
 async def test_tab_goes_round_and_typing_goes_on_from_there() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set topic ret")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set topic ret")
         texts = []
         for key in ["tab", "tab", "tab", "shift+tab", "shift+tab"]:
             await pilot.press(key)
@@ -298,8 +300,8 @@ async def test_tab_goes_round_and_typing_goes_on_from_there() -> None:
 async def test_a_single_candidate_is_taken_at_once_and_right_takes_the_first() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "un")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "un")
         await pilot.press("tab")
         assert bar.text == "unset "
         await pilot.press("right", "right")
@@ -309,21 +311,23 @@ async def test_a_single_candidate_is_taken_at_once_and_right_takes_the_first() -
 
 
 async def test_a_window_of_many_candidates_follows_the_chosen_one() -> None:
-    many = [Candidate(0, 0, f"topic-{number:02}") for number in range(20)]
-    app = Stage(lambda: CommandBar(complete=lambda text, cursor: many))
+    many = [command_bar.Candidate(0, 0, f"topic-{number:02}") for number in range(20)]
+    app = Stage(lambda: command_bar.CommandBar(complete=lambda text, cursor: many))
     async with app.run_test(size=(40, 12)) as pilot:
-        app.query_one(CommandBar).open(COMMAND)
-        await pilot.press(*["tab"] * (ROWS + 2))
+        app.query_one(command_bar.CommandBar).open(command_bar.COMMAND)
+        await pilot.press(*["tab"] * (command_bar.ROWS + 2))
         lines = app.screen_lines()
-        assert lines[1 : ROWS + 1] == [f"{'  >' if number == 7 else '   '}topic-{number:02}" for number in range(2, 8)]
-        assert lines[ROWS + 1].endswith("8/20")
+        assert lines[1 : command_bar.ROWS + 1] == [
+            f"{'  >' if number == 7 else '   '}topic-{number:02}" for number in range(2, 8)
+        ]
+        assert lines[command_bar.ROWS + 1].endswith("8/20")
 
 
 async def test_an_error_stands_under_its_column_until_the_text_changes() -> None:
     app = stage()
     async with app.run_test(size=(40, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set topic a bad=1")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set topic a bad=1")
         bar.show_error("unknown key 'bad'", 12)
         await pilot.pause()
         assert app.screen_lines()[:2] == [" : set topic a bad=1", f"{'':15}^ unknown key 'bad'"]
@@ -340,11 +344,11 @@ async def test_an_error_stands_under_its_column_until_the_text_changes() -> None
 async def test_candidates_and_errors_follow_the_cursor_and_the_shifted_line() -> None:
     app = stage()
     async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set topic ret")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set topic ret")
         await pilot.press("home")
         assert [line.split()[0] for line in app.screen_lines()[1:4]] == ["set", "show", "unset"]
-        bar.open(COMMAND, "x" * 40)
+        bar.open(command_bar.COMMAND, "x" * 40)
         await pilot.pause()
         bar.show_error("no", 25)
         await pilot.pause()
@@ -361,10 +365,14 @@ async def test_candidates_and_errors_follow_the_cursor_and_the_shifted_line() ->
 
 
 async def test_a_candidate_that_stands_there_already_is_taken_back_once() -> None:
-    app = Stage(lambda: CommandBar(complete=lambda text, cursor: [Candidate(0, 3, "set"), Candidate(0, 3, "show")]))
+    app = Stage(
+        lambda: command_bar.CommandBar(
+            complete=lambda text, cursor: [command_bar.Candidate(0, 3, "set"), command_bar.Candidate(0, 3, "show")]
+        )
+    )
     async with app.run_test(size=(40, 12)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set")
         await pilot.press("tab", "escape")
         assert (bar.text, bar.is_open) == ("set", True)
         await pilot.press("escape")
@@ -377,8 +385,8 @@ async def test_a_candidate_that_stands_there_already_is_taken_back_once() -> Non
 async def test_up_and_down_look_for_what_begins_so() -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set")
         texts = []
         for key in ["up", "up", "up", "down", "down", "down"]:
             await pilot.press(key)
@@ -392,7 +400,7 @@ async def test_up_and_down_look_for_what_begins_so() -> None:
 
 @given(st.lists(st.sampled_from(["a", "ab", "b", "ba", ""]), max_size=8), st.sampled_from(["", "a", "b", "x"]))
 def test_looking_back_visits_what_begins_so_and_returns_to_what_was_typed(entries: list[str], typed: str) -> None:
-    history = LineHistory()
+    history = command_bar.LineHistory()
     for entry in entries:
         history.add(entry)
     fitting = [entry for entry in history.entries if entry.startswith(typed)]
@@ -434,7 +442,7 @@ def test_looking_back_visits_what_begins_so_and_returns_to_what_was_typed(entrie
 async def test_lines_are_edited_as_in_a_shell(keys: list[str], text: str, cursor: int) -> None:
     app = stage()
     async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(CommandBar)
-        bar.open(COMMAND, "set topic a x.y=1")
+        bar = app.query_one(command_bar.CommandBar)
+        bar.open(command_bar.COMMAND, "set topic a x.y=1")
         await pilot.press(*keys)
-        assert (bar.text, bar.query_one(BarInput).cursor_position) == (text, cursor)
+        assert (bar.text, bar.query_one(command_bar.BarInput).cursor_position) == (text, cursor)

@@ -11,7 +11,7 @@ import pytest
 from console.admin.errors import Unsupported
 from console.admin.settings import ConnectionSettings
 from console.contexts.console_settings import ConsoleSettings
-from console.model.cluster import Broker, BrokerVersion, ClusterInfo, Quorum, QuorumReplica, Silence, VoterEndpoint
+from console.model import cluster
 from console.model.codes import STATIC_BROKER_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigListing, ConfigSet, broker_resource
 from tests.tui.console_app import driven
@@ -39,28 +39,30 @@ class Controllers:
     def _count_throttled(self) -> int:
         return 0
 
-    def _describe_cluster(self) -> ClusterInfo:
-        return ClusterInfo("the-id", 101, (), controllers=tuple(Broker(each, f"c{each}", 9093) for each in NODES))
+    def _describe_cluster(self) -> cluster.ClusterInfo:
+        return cluster.ClusterInfo(
+            "the-id", 101, (), controllers=tuple(cluster.Broker(each, f"c{each}", 9093) for each in NODES)
+        )
 
-    def _describe_quorum(self) -> Quorum:
+    def _describe_quorum(self) -> cluster.Quorum:
         now = int(time.time() * 1000)
         stale = now - int(self.ago * 1000)
 
-        def replica(node: int, at: int = now) -> QuorumReplica:
-            return QuorumReplica(node, 100, 0 if at == now else 9, at, at, f"dir-{node}")
+        def replica(node: int, at: int = now) -> cluster.QuorumReplica:
+            return cluster.QuorumReplica(node, 100, 0 if at == now else 9, at, at, f"dir-{node}")
 
-        endpoints = tuple(VoterEndpoint(each, "CONTROLLER", f"c{each}", 9093) for each in NODES)
+        endpoints = tuple(cluster.VoterEndpoint(each, "CONTROLLER", f"c{each}", 9093) for each in NODES)
         observers = (replica(1, stale), replica(2, stale - 5000), replica(104))
-        return Quorum(101, 7, 100, tuple(map(replica, NODES[:3])), observers, endpoints)
+        return cluster.Quorum(101, 7, 100, tuple(map(replica, NODES[:3])), observers, endpoints)
 
-    def _describe_versions(self) -> dict[int, BrokerVersion]:
-        return dict.fromkeys(NODES, BrokerVersion("4.4", {}))
+    def _describe_versions(self) -> dict[int, cluster.BrokerVersion]:
+        return dict.fromkeys(NODES, cluster.BrokerVersion("4.4", {}))
 
     def _silent_brokers(self, _within: float) -> frozenset[int]:
         return frozenset()
 
-    def _silence(self, _within: float) -> Silence:
-        return Silence()
+    def _silence(self, _within: float) -> cluster.Silence:
+        return cluster.Silence()
 
     def _describe_configs(self, resources: Any) -> ConfigListing:
         roles = ConfigEntry("process.roles", "controller", STATIC_BROKER_CONFIG, True, False, ConfigType(7), ())

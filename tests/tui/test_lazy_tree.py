@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from textual.geometry import Offset
 
 from tests.tui.stage import Stage
-from widgets.lazy_tree import Branch, FlatTree, LazyTree, ListBranch, Node, Waiting
+from widgets import lazy_tree
 from widgets.line_view import LineView
 from widgets.row_source import Column
 
@@ -30,16 +30,16 @@ class NamedNodes:
         self.names = names
         self.unread = unread
 
-    def _branch(self, name: str) -> ListBranch:
-        return ListBranch([(child, self._node(child)) for child in self.names.get(name, ())])
+    def _branch(self, name: str) -> lazy_tree.ListBranch:
+        return lazy_tree.ListBranch([(child, self._node(child)) for child in self.names.get(name, ())])
 
-    def _node(self, name: str) -> Node:
-        return Node(name, [f"{len(name)} MB/s"], openable=name in self.names or name in self.unread)
+    def _node(self, name: str) -> lazy_tree.Node:
+        return lazy_tree.Node(name, [f"{len(name)} MB/s"], openable=name in self.names or name in self.unread)
 
-    def roots(self) -> ListBranch:
+    def roots(self) -> lazy_tree.ListBranch:
         return self._branch("")
 
-    def children(self, key: Hashable) -> ListBranch | None:
+    def children(self, key: Hashable) -> lazy_tree.ListBranch | None:
         return None if key in self.unread else self._branch(str(key))
 
 
@@ -55,9 +55,9 @@ class Many:
     def key(self, index: int) -> Hashable:
         return ("leaf", index)
 
-    def node(self, index: int) -> Node:
+    def node(self, index: int) -> lazy_tree.Node:
         self.made += 1
-        return Node(f"client {index}", ["1 MB/s"])
+        return lazy_tree.Node(f"client {index}", ["1 MB/s"])
 
     def index_of(self, key: Hashable) -> int | None:
         return key[1] if isinstance(key, tuple) else None
@@ -69,10 +69,12 @@ class ManyLeaves:
     def __init__(self) -> None:
         self.leaves = Many()
 
-    def roots(self) -> Branch:
-        return ListBranch([("user", Node("user alice", ["–"], openable=True)), ("ip", Node("ip", ["–"]))])
+    def roots(self) -> lazy_tree.Branch:
+        return lazy_tree.ListBranch(
+            [("user", lazy_tree.Node("user alice", ["–"], openable=True)), ("ip", lazy_tree.Node("ip", ["–"]))]
+        )
 
-    def children(self, key: Hashable) -> Branch:
+    def children(self, key: Hashable) -> lazy_tree.Branch:
         return self.leaves
 
 
@@ -85,8 +87,8 @@ QUOTAS = {
 
 def stage(names: Names, unread: Sequence[str] = (), opened: Sequence[tuple[str | None, str]] = ()) -> Stage:
     return Stage(
-        lambda: LazyTree(COLUMNS, NamedNodes(names, unread), opened=opened),
-        hear=(LazyTree.NodeMessage, LineView.Selected),
+        lambda: lazy_tree.LazyTree(COLUMNS, NamedNodes(names, unread), opened=opened),
+        hear=(lazy_tree.LazyTree.NodeMessage, LineView.Selected),
     )
 
 
@@ -114,7 +116,7 @@ def naive(
     for child in names.get(name, ()):
         yield child, depth
         if child in opened and child in unread:
-            yield Waiting(child), depth + 1
+            yield lazy_tree.Waiting(child), depth + 1
         elif child in opened:
             yield from naive(names, opened, unread, child, depth + 1)
 
@@ -126,17 +128,17 @@ def by_parent(names: Names, opened: set[str]) -> dict[Hashable | None, set[Hasha
 @given(trees())
 def test_a_flat_tree_has_the_lines_of_a_walk(tree: tuple[dict[str, list[str]], set[str], set[str]]) -> None:
     names, opened, unread = tree
-    flat = FlatTree(NamedNodes(names, sorted(unread)), by_parent(names, opened))
+    flat = lazy_tree.FlatTree(NamedNodes(names, sorted(unread)), by_parent(names, opened))
     expected = list(naive(names, opened, unread))
     assert [(flat[line].key, flat[line].depth) for line in range(len(flat))] == expected
     assert [flat.index_of(key) for key, _ in expected] == list(range(len(expected)))
     shown = {key for key, _ in expected}
     assert all(flat.index_of(name) is None for name in map(str, range(40)) if name not in shown)
-    assert set(flat.waiting()) == {key.parent for key in shown if isinstance(key, Waiting)}
+    assert set(flat.waiting()) == {key.parent for key in shown if isinstance(key, lazy_tree.Waiting)}
     parents = {child: name or None for name, children in names.items() for child in children}
     for line in range(len(flat)):
         place = flat[line]
-        if not isinstance(place.key, Waiting):
+        if not isinstance(place.key, lazy_tree.Waiting):
             assert place.parent == parents[str(place.key)]
             assert place.open == (place.key in opened)
 
@@ -148,9 +150,9 @@ async def test_the_cursor_stays_on_its_node_through_any_changes(
 ) -> None:
     names, opened, _ = tree
     pairs = [(parent, str(child)) for parent, children in by_parent(names, opened).items() for child in children]
-    app = Stage(lambda: LazyTree(COLUMNS, NamedNodes(names), opened=pairs))
+    app = Stage(lambda: lazy_tree.LazyTree(COLUMNS, NamedNodes(names), opened=pairs))
     async with app.run_test(size=(40, 10)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         for wanted, gone in steps:
             moved = view.move_cursor(str(wanted))
             assert moved == (str(wanted) in {key for key, _ in naive(names, opened, set())})
@@ -166,9 +168,9 @@ async def test_the_cursor_stays_on_its_node_through_any_changes(
 
 async def test_a_million_leaves_are_lines_without_being_nodes() -> None:
     source = ManyLeaves()
-    app = Stage(lambda: LazyTree(COLUMNS, source, opened=[(None, "user")]))
+    app = Stage(lambda: lazy_tree.LazyTree(COLUMNS, source, opened=[(None, "user")]))
     async with app.run_test(size=(40, 10)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         assert view.line_count() == 1_000_002
         await pilot.press("G")
         assert view.cursor_key == "ip"
@@ -199,11 +201,11 @@ async def test_nodes_stand_under_their_parents_with_their_columns() -> None:
 async def test_children_are_asked_for_once_and_shown_when_they_come() -> None:
     app = stage(QUOTAS, unread=["user alice"])
     async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         await pilot.press("j", "enter")
         assert [(type(message), message.key) for message in app.heard] == [
-            (LazyTree.Opened, "user alice"),
-            (LazyTree.ChildrenWanted, "user alice"),
+            (lazy_tree.LazyTree.Opened, "user alice"),
+            (lazy_tree.LazyTree.ChildrenWanted, "user alice"),
         ]
         assert app.screen_lines()[3].strip() == "reading…"
         view.set_source(NamedNodes(QUOTAS))
@@ -211,13 +213,13 @@ async def test_children_are_asked_for_once_and_shown_when_they_come() -> None:
         assert [line.split()[0] for line in app.screen_lines()[3:5]] == ["client", "client"]
         assert view.cursor_key == "user alice"
         await pilot.press("enter", "enter")
-        assert [type(message) for message in app.heard[2:]] == [LazyTree.Closed, LazyTree.Opened]
+        assert [type(message) for message in app.heard[2:]] == [lazy_tree.LazyTree.Closed, lazy_tree.LazyTree.Opened]
 
 
 async def test_right_opens_and_goes_in_left_closes_and_goes_out() -> None:
     app = stage(QUOTAS)
     async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         places = []
         for key in ["j", "right", "right", "l", "left", "left", "h"]:
             await pilot.press(key)
@@ -244,7 +246,7 @@ async def test_what_was_open_inside_a_closed_node_opens_with_it() -> None:
     names = {"": ["a", "z"], "a": ["b"], "b": ["c"]}
     app = stage(names, opened=[(None, "a"), ("a", "b")])
     async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         assert view.line_count() == 4
         view.close_node("a")
         assert (view.line_count(), view.is_open("b")) == (2, False)
@@ -255,7 +257,7 @@ async def test_what_was_open_inside_a_closed_node_opens_with_it() -> None:
 async def test_closing_a_parent_takes_the_cursor_out_of_it() -> None:
     app = stage(QUOTAS, opened=[(None, "user alice")])
     async with app.run_test(size=(44, 8)):
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         view.move_cursor("client checkout")
         view.close_node("user alice")
         assert view.cursor_key == "user alice"
@@ -264,7 +266,7 @@ async def test_closing_a_parent_takes_the_cursor_out_of_it() -> None:
 async def test_a_click_on_the_sign_opens() -> None:
     app = stage(QUOTAS)
     async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         await pilot.click(view, offset=Offset(3, 2))
         assert (view.cursor_key, view.is_open("user alice")) == ("user alice", True)
 
@@ -272,7 +274,7 @@ async def test_a_click_on_the_sign_opens() -> None:
 async def test_a_click_beside_the_sign_moves_the_cursor() -> None:
     app = stage(QUOTAS)
     async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(LazyTree)
+        view = app.query_one(lazy_tree.LazyTree)
         await pilot.click(view, offset=Offset(10, 2))
         assert (view.cursor_key, view.is_open("user alice")) == ("user alice", False)
 
@@ -286,7 +288,7 @@ LONG = NamedNodes(
 
 async def test_labels_are_folded_beside_their_sign_where_there_are_lines_to_spare() -> None:
     opened = [(None, "user team-of.many-words.production")]
-    app = Stage(lambda: LazyTree(COLUMNS[1:], LONG, opened=opened))
+    app = Stage(lambda: lazy_tree.LazyTree(COLUMNS[1:], LONG, opened=opened))
     async with app.run_test(size=(31, 10)) as pilot:
         lines = [line.rstrip() for line in app.screen_lines()]
         assert [line[1:] for line in lines[1:7]] == [
@@ -297,7 +299,7 @@ async def test_labels_are_folded_beside_their_sign_where_there_are_lines_to_spar
             "    too",
             "  short                 5 MB/s",
         ]
-        tree = app.query_one(LazyTree)
+        tree = app.query_one(lazy_tree.LazyTree)
         await pilot.click(offset=Offset(1, 3))  # beside the rest of the label there is no sign
         assert tree.is_open("user team-of.many-words.production")
         await pilot.click(offset=Offset(1, 1))
@@ -305,7 +307,7 @@ async def test_labels_are_folded_beside_their_sign_where_there_are_lines_to_spar
 
 
 async def test_labels_take_a_line_each_where_the_lines_fill_the_window() -> None:
-    app = Stage(lambda: LazyTree(COLUMNS[1:], LONG))
+    app = Stage(lambda: lazy_tree.LazyTree(COLUMNS[1:], LONG))
     async with app.run_test(size=(31, 3)):
         assert [line.rstrip() for line in app.screen_lines()[1:]] == [
             ">▸ user team-of.man…    34 MB/s",

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from tests.tui.stage import Stage
 from themes import ANSI
-from widgets.cells import ELLIPSIS, cell_width, clean, fit, fit_number, truncate
+from widgets import cells as widgets_cells
 from widgets.columns import GAP, MOST_BLANK, ColumnView, fold, lay_out
 from widgets.cursor_anchor import NEIGHBOURS, find_again, hold
 from widgets.line_view import LineView
@@ -107,7 +107,7 @@ async def test_names_are_text_and_nothing_else(name: str) -> None:
     app = Stage(lambda: RowTable(COLUMNS, ListRows([name], lambda row: row, lambda row: ["", row, "1", "2"])))
     async with app.run_test(size=(30, 4)):
         line = app.screen_lines()[1]
-        assert clean(name)[:5] in line
+        assert widgets_cells.clean(name)[:5] in line
         assert line.isprintable()
         assert app.widths() == {30}
 
@@ -127,16 +127,16 @@ async def test_without_colour_the_cursor_is_reversed_and_has_a_sign(monkeypatch:
 
 @given(st.text(max_size=30), st.integers(0, 20), st.sampled_from(["left", "right"]))
 def test_a_fitted_text_takes_exactly_its_cells(text: str, width: int, align: str) -> None:
-    fitted = fit(clean(text), width, "left" if align == "left" else "right")
-    assert cell_width(fitted) == width
+    fitted = widgets_cells.fit(widgets_cells.clean(text), width, "left" if align == "left" else "right")
+    assert widgets_cells.cell_width(fitted) == width
     assert fitted.isprintable()
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30), st.integers(1, 20))
 def test_a_cut_text_begins_as_the_text_and_says_that_it_was_cut(text: str, width: int) -> None:
-    text = clean(text)
-    cut = truncate(text, width)
-    assert cut == text or (cut.endswith(ELLIPSIS) and text.startswith(cut[:-1]))
+    text = widgets_cells.clean(text)
+    cut = widgets_cells.truncate(text, width)
+    assert cut == text or (cut.endswith(widgets_cells.ELLIPSIS) and text.startswith(cut[:-1]))
 
 
 @st.composite
@@ -481,24 +481,24 @@ def value_of(text: str) -> float:
 
 @given(st.integers(0, 10**24), st.integers(4, 12))
 def test_a_number_is_rounded_and_never_cut(number: int, width: int) -> None:
-    shown = fit_number(f"{number:,}", width)
-    assert cell_width(shown) <= width
-    assert ELLIPSIS not in shown
+    shown = widgets_cells.fit_number(f"{number:,}", width)
+    assert widgets_cells.cell_width(shown) <= width
+    assert widgets_cells.ELLIPSIS not in shown
     assert number == pytest.approx(value_of(shown.replace(",", "")), rel=0.5)
 
 
 @given(st.integers(1, 400), st.integers(1, 12))
 def test_a_number_of_absurd_size_is_told_to_be_one(digits: int, width: int) -> None:
-    shown = fit_number("9" * digits, width)
-    assert cell_width(shown) <= width
+    shown = widgets_cells.fit_number("9" * digits, width)
+    assert widgets_cells.cell_width(shown) <= width
     assert shown == "9" * digits or set(shown) == {"#"} or shown[-1] in "kMGTPEZY"
 
 
 def test_two_numbers_in_a_cell_are_both_kept() -> None:
-    assert fit_number("3000→6000", 9) == "3000→6000"
-    assert fit_number("3000→6000", 5) == "3k→6k"
-    assert fit_number("999999", 4) == "1M"
-    assert fit_number("123456", 1) == "#"
+    assert widgets_cells.fit_number("3000→6000", 9) == "3000→6000"
+    assert widgets_cells.fit_number("3000→6000", 5) == "3k→6k"
+    assert widgets_cells.fit_number("999999", 4) == "1M"
+    assert widgets_cells.fit_number("123456", 1) == "#"
 
 
 def test_a_sorted_column_shows_its_arrow_and_numbers_are_largest_first() -> None:
@@ -546,7 +546,7 @@ async def test_what_does_not_fit_the_spare_lines_is_cut() -> None:
             "the disk of",
             "broker 2 is full",
             "short",
-            f"a/name/that/has/{ELLIPSIS}",
+            f"a/name/that/has/{widgets_cells.ELLIPSIS}",
         ]
 
 
@@ -561,7 +561,7 @@ def test_a_folded_text_has_its_words_and_one_blank_between_them(words: list[str]
 async def test_rows_that_fill_the_window_take_a_line_each() -> None:
     app = reasons(9)
     async with app.run_test(size=(25, 5)):
-        assert app.screen_lines()[1].startswith(f"▸the disk of brok{ELLIPSIS}")
+        assert app.screen_lines()[1].startswith(f"▸the disk of brok{widgets_cells.ELLIPSIS}")
         assert app.screen_lines()[2].startswith(" short")
 
 

@@ -18,8 +18,8 @@ from rich.cells import get_character_cell_size
 
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
+from widgets import terminal_diff
 from widgets.lean_driver import MOUSE_MODES, erases_in_color
-from widgets.terminal_diff import PLAIN, Pen, TerminalDiff, UnreadableFrame, change, on_blank, read_pen
 
 WIDTH, HEIGHT = 12, 8
 TOKEN = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|(\n)|([^\x1b\n])", re.DOTALL)
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     """A character and how it is drawn; of a blank only what can be seen of that."""
 
     char: str
-    pen: Pen
+    pen: terminal_diff.Pen
 
 
 class ScreenModel:
@@ -38,14 +38,16 @@ class ScreenModel:
 
     def __init__(self, *, colored_erase: bool) -> None:
         self.colored_erase = colored_erase
-        self.rows = [[Cell("?", PLAIN)] * WIDTH for _ in range(HEIGHT)]
-        self.pen = PLAIN
+        self.rows = [[Cell("?", terminal_diff.PLAIN)] * WIDTH for _ in range(HEIGHT)]
+        self.pen = terminal_diff.PLAIN
         self.x = self.y = 0
         self.top, self.bottom = 0, HEIGHT - 1
 
     @property
     def blank(self) -> Cell:
-        return Cell(" ", Pen(background=self.pen.background) if self.colored_erase else PLAIN)
+        return Cell(
+            " ", terminal_diff.Pen(background=self.pen.background) if self.colored_erase else terminal_diff.PLAIN
+        )
 
     def feed(self, data: str) -> None:
         assert "".join(match[0] for match in TOKEN.finditer(data)) == data
@@ -65,7 +67,7 @@ class ScreenModel:
             place = self.x - 1 if row[self.x - 1].char else self.x - 2
             row[place] = row[place]._replace(char=row[place].char + char)
             return
-        pen = on_blank(self.pen) if char == " " else self.pen
+        pen = terminal_diff.on_blank(self.pen) if char == " " else self.pen
         for place in range(self.x, min(self.x + size, WIDTH)):
             self.part(row, place)
         row[self.x] = Cell(char, pen)
@@ -79,7 +81,7 @@ class ScreenModel:
         halves = [place - 1] if row[place].char == "" else []
         halves += [place + 1] if place + 1 < WIDTH and row[place + 1].char == "" else []
         for half in halves:
-            row[half] = Cell(" ", on_blank(row[half].pen))
+            row[half] = Cell(" ", terminal_diff.on_blank(row[half].pen))
 
     def do_H(self, _: str, row: int = 1, column: int = 1) -> None:  # noqa: N802
         self.y, self.x = max(1, row) - 1, max(1, column) - 1
@@ -89,14 +91,14 @@ class ScreenModel:
 
     def do_m(self, parameters: str, *_: int) -> None:
         pen = self.pen
-        joined = read_pen(parameters)
+        joined = terminal_diff.read_pen(parameters)
         codes = parameters.split(";")
         if codes[0] in ("", "0"):
             self.pen = joined
             return
         foreground = "" if "39" in codes else joined.foreground or pen.foreground
         background = "" if "49" in codes else joined.background or pen.background
-        self.pen = Pen(pen.attributes | joined.attributes, foreground, background)
+        self.pen = terminal_diff.Pen(pen.attributes | joined.attributes, foreground, background)
 
     def do_J(self, *_: object) -> None:  # noqa: N802
         self.rows = [[self.blank] * WIDTH for _ in range(HEIGHT)]
@@ -183,13 +185,13 @@ def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_eras
     plain = ScreenModel(colored_erase=colored_erase)
     plain.feed("\x1b[m\x1b[2J")
     lean = ScreenModel(colored_erase=colored_erase)
-    diff = TerminalDiff(WIDTH, HEIGHT, erases_in_color=colored_erase)
+    diff = terminal_diff.TerminalDiff(WIDTH, HEIGHT, erases_in_color=colored_erase)
     for number, frame in enumerate(frames):
         plain.feed(frame)
         if number in forgotten:
             diff.forget()
-            lean.rows[HEIGHT // 2] = [Cell("#", PLAIN)] * WIDTH
-            lean.pen = read_pen("7;31")
+            lean.rows[HEIGHT // 2] = [Cell("#", terminal_diff.PLAIN)] * WIDTH
+            lean.pen = terminal_diff.read_pen("7;31")
         lean.feed(diff.update(frame))
         assert lean.rows == plain.rows
         assert (lean.y, lean.x) == (plain.y, plain.x)
@@ -199,13 +201,13 @@ def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_eras
 @given(styles, styles)
 def test_a_change_of_pen_leads_where_it_should(old: str, new: str) -> None:
     model = ScreenModel(colored_erase=True)
-    model.pen = read_pen(old)
-    model.feed(change(read_pen(old), read_pen(new)))
-    assert model.pen == read_pen(new)
+    model.pen = terminal_diff.read_pen(old)
+    model.feed(terminal_diff.change(terminal_diff.read_pen(old), terminal_diff.read_pen(new)))
+    assert model.pen == terminal_diff.read_pen(new)
 
 
 def test_a_line_further_is_a_scroll_and_one_line() -> None:
-    diff = TerminalDiff(80, 24, erases_in_color=True)
+    diff = terminal_diff.TerminalDiff(80, 24, erases_in_color=True)
 
     def frame(first: int) -> str:
         return "\n".join(f"\x1b[{y + 1};1H\x1b[37;40m{f'line {first + y} of many lines':80}\x1b[0m" for y in range(24))
@@ -217,9 +219,9 @@ def test_a_line_further_is_a_scroll_and_one_line() -> None:
 
 
 def test_links_are_left_out_and_what_is_not_known_is_refused() -> None:
-    diff = TerminalDiff(20, 2, erases_in_color=True)
+    diff = terminal_diff.TerminalDiff(20, 2, erases_in_color=True)
     assert "text" in diff.update("\x1b[1;1H\x1b]8;id=1;https://example.org\x1b\\text\x1b]8;;\x1b\\")
-    with pytest.raises(UnreadableFrame):
+    with pytest.raises(terminal_diff.UnreadableFrame):
         diff.update("\x1b[1;1Htext\x1b[5n")
 
 

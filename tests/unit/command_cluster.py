@@ -2,61 +2,27 @@
 
 from datetime import UTC, datetime
 
+from console.model import cluster, codes, config
 from console.model.acl import Acl
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    GroupMember,
-    Partition,
-    PartitionLag,
-    ScramCredential,
-    Topic,
-)
-from console.model.codes import (
-    BROKER_LOGGER,
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    STATIC_BROKER_CONFIG,
-    TOPIC,
-    AclOperation,
-    AclResourceType,
-    ConfigType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    topic_resource,
-)
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
-BOOLEAN, STRING, INT, LONG, LIST, PASSWORD = (ConfigType(code) for code in (1, 2, 3, 5, 7, 9))
-LOGGER_1 = ConfigResource(BROKER_LOGGER, "1")
+BOOLEAN, STRING, INT, LONG, LIST, PASSWORD = (codes.ConfigType(code) for code in (1, 2, 3, 5, 7, 9))
+LOGGER_1 = config.ConfigResource(codes.BROKER_LOGGER, "1")
 
 RETENTION_DOCS = "How long a log is <code>kept</code>. <p>Older segments go.</p>"
 
 
-def entry(name, value, source=DEFAULT_CONFIG, type_=STRING, synonyms=(), **more):
-    return ConfigEntry(name, value, source, type=type_, synonyms=tuple(synonyms), **more)
+def entry(name, value, source=codes.DEFAULT_CONFIG, type_=STRING, synonyms=(), **more):
+    return config.ConfigEntry(name, value, source, type=type_, synonyms=tuple(synonyms), **more)
 
 
 def topic_set(retention=None):
-    below = Synonym("log.retention.ms", "604800000", DEFAULT_CONFIG)
-    own = [Synonym("retention.ms", retention, DYNAMIC_TOPIC_CONFIG)] if retention else []
-    source = DYNAMIC_TOPIC_CONFIG if retention else DEFAULT_CONFIG
-    return ConfigSet(
+    below = config.Synonym("log.retention.ms", "604800000", codes.DEFAULT_CONFIG)
+    own = [config.Synonym("retention.ms", retention, codes.DYNAMIC_TOPIC_CONFIG)] if retention else []
+    source = codes.DYNAMIC_TOPIC_CONFIG if retention else codes.DEFAULT_CONFIG
+    return config.ConfigSet(
         (
             entry("cleanup.policy", "delete", type_=LIST),
             entry("compression.type", "producer"),
@@ -67,11 +33,11 @@ def topic_set(retention=None):
     )
 
 
-BROKER_SET = ConfigSet(
+BROKER_SET = config.ConfigSet(
     (
         entry("log.cleaner.threads", "1", type_=INT),
         entry("log.retention.ms", None, type_=LONG),
-        entry("message.max.bytes", "1048588", STATIC_BROKER_CONFIG, INT),
+        entry("message.max.bytes", "1048588", codes.STATIC_BROKER_CONFIG, INT),
         entry("metric.reporters", "", type_=LIST),
         entry("ssl.key.password", None, type_=PASSWORD, sensitive=True),
         entry("ssl.keystore.location", None),
@@ -80,12 +46,18 @@ BROKER_SET = ConfigSet(
 
 
 def topic(name, partitions=3, isr=(1, 2, 3), internal=False):
-    return Topic(name, tuple(Partition(n, 1, (1, 2, 3), isr) for n in range(partitions)), internal)
+    return cluster.Topic(name, tuple(cluster.Partition(n, 1, (1, 2, 3), isr) for n in range(partitions)), internal)
 
 
 def acl(principal, name, operation=3, permission=3, pattern=3):
     return Acl(
-        AclResourceType(2), name, PatternType(pattern), principal, "*", AclOperation(operation), Permission(permission)
+        codes.AclResourceType(2),
+        name,
+        codes.PatternType(pattern),
+        principal,
+        "*",
+        codes.AclOperation(operation),
+        codes.Permission(permission),
     )
 
 
@@ -104,28 +76,37 @@ QUOTAS = {
     QuotaEntity.of({"ip": "10.0.0.1"}): {"connection_creation_rate": 20.0},
 }
 SNAPSHOT = Snapshot(
-    cluster=ClusterInfo("c1", 1, tuple(Broker(n, "localhost", 9090 + n, f"rack-{n}") for n in (1, 2, 3))),
+    cluster=cluster.ClusterInfo(
+        "c1", 1, tuple(cluster.Broker(n, "localhost", 9090 + n, f"rack-{n}") for n in (1, 2, 3))
+    ),
     topics=TOPICS,
     configs={
-        topic_resource("orders"): topic_set("86400000"),
-        topic_resource("orders-dlq"): topic_set(),
-        topic_resource("payments"): topic_set(),
-        broker_resource(1): BROKER_SET,
-        broker_resource(2): BROKER_SET,
-        CLUSTER_DEFAULT: ConfigSet((entry("log.cleaner.threads", "2", DYNAMIC_DEFAULT_BROKER_CONFIG, INT),)),
-        LOGGER_1: ConfigSet((entry("kafka.server.KafkaApis", "INFO", DYNAMIC_BROKER_LOGGER_CONFIG),)),
+        config.topic_resource("orders"): topic_set("86400000"),
+        config.topic_resource("orders-dlq"): topic_set(),
+        config.topic_resource("payments"): topic_set(),
+        config.broker_resource(1): BROKER_SET,
+        config.broker_resource(2): BROKER_SET,
+        config.CLUSTER_DEFAULT: config.ConfigSet(
+            (entry("log.cleaner.threads", "2", codes.DYNAMIC_DEFAULT_BROKER_CONFIG, INT),)
+        ),
+        LOGGER_1: config.ConfigSet((entry("kafka.server.KafkaApis", "INFO", codes.DYNAMIC_BROKER_LOGGER_CONFIG),)),
     },
     configs_from=1,
-    documentation={(int(TOPIC), "retention.ms"): RETENTION_DOCS},
+    documentation={(int(codes.TOPIC), "retention.ms"): RETENTION_DOCS},
     quotas=QUOTAS,
     acls=(acl("User:alice", "orders"), acl("User:bob", "pay", 4, 2, 4)),
-    scram={"alice": (ScramCredential(ScramMechanism(1), 4096),)},
+    scram={"alice": (cluster.ScramCredential(codes.ScramMechanism(1), 4096),)},
     groups={
-        "billing": Group(
-            "billing", "Stable", "consumer", "range", 2, (GroupMember("m-1", "c-1", "/10.0.0.9", (("orders", 0),)),)
+        "billing": cluster.Group(
+            "billing",
+            "Stable",
+            "consumer",
+            "range",
+            2,
+            (cluster.GroupMember("m-1", "c-1", "/10.0.0.9", (("orders", 0),)),),
         ),
-        "empty": Group("empty", "Empty", "classic", "", 3, ()),
+        "empty": cluster.Group("empty", "Empty", "classic", "", 3, ()),
     },
-    lags={"billing": GroupLag((PartitionLag("orders", 0, 90, 100, 10, "m-1"),))},
+    lags={"billing": cluster.GroupLag((cluster.PartitionLag("orders", 0, 90, 100, 10, "m-1"),))},
     read_at=dict.fromkeys(("cluster", "topics", "quotas", "acls", "scram", "groups"), AT),
 )

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from console.language.grammar import parse
 from console.language.interpret import to_edits
+from console.model import authorizer
 from console.model.acl import Acl
-from console.model.authorizer import EVERYBODY, OPERATIONS_OF, AclIndex, Request, covers, pattern_of
 from console.model.cluster import Partition, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot, with_acls
@@ -25,7 +25,7 @@ from tests.support.cpu_time import least_cpu_seconds
 
 TOPIC = AclResourceType.parse("TOPIC")
 NAMES = ("a", "ab", "abc", "b")
-PRINCIPALS = ("User:alice", "User:bob", EVERYBODY)
+PRINCIPALS = ("User:alice", "User:bob", authorizer.EVERYBODY)
 HOSTS = ("*", "10.0.0.1", "10.0.0.2")
 FROM = (*HOSTS[1:], None)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,10 +44,10 @@ acls = st.builds(
 
 @given(known=st.lists(acls, max_size=10, unique=True), removed=st.integers(0, 3), added=st.lists(acls, max_size=3))
 def test_a_changed_index_is_the_index_of_what_is_left(known: Sequence[Acl], removed: int, added: Sequence[Acl]) -> None:
-    changed = AclIndex(known).changed(known[:removed], added)
-    whole = AclIndex({*known[removed:], *added})
-    for who, host, operation, name in product(PRINCIPALS, FROM, OPERATIONS_OF[TOPIC], (*NAMES, "abd")):
-        request = Request(who, host, operation, TOPIC, name)
+    changed = authorizer.AclIndex(known).changed(known[:removed], added)
+    whole = authorizer.AclIndex({*known[removed:], *added})
+    for who, host, operation, name in product(PRINCIPALS, FROM, authorizer.OPERATIONS_OF[TOPIC], (*NAMES, "abd")):
+        request = authorizer.Request(who, host, operation, TOPIC, name)
         assert changed.allows(request) is whole.allows(request)
         assert changed.decide(request).has_acls is whole.decide(request).has_acls
 
@@ -55,25 +55,25 @@ def test_a_changed_index_is_the_index_of_what_is_left(known: Sequence[Acl], remo
 @given(known=st.lists(acls, max_size=10, unique=True), about=acls)
 def test_what_is_taken_is_what_each_look_finds(known: Sequence[Acl], about: Acl) -> None:
     for held, left in (
-        (AclIndex({*known, about}), AclIndex({*known} - {about})),
-        (AclIndex({*known} - {about}), AclIndex({*known, about})),
+        (authorizer.AclIndex({*known, about}), authorizer.AclIndex({*known} - {about})),
+        (authorizer.AclIndex({*known} - {about}), authorizer.AclIndex({*known, about})),
     ):
-        there = [name for name in NAMES if covers(pattern_of(about), TOPIC, name)]
+        there = [name for name in NAMES if authorizer.covers(authorizer.pattern_of(about), TOPIC, name)]
         for principal in PRINCIPALS:
-            if about.principal not in (principal, EVERYBODY):
+            if about.principal not in (principal, authorizer.EVERYBODY):
                 continue
             expected = {
                 (operation, name, host)
-                for operation, name, host in product(OPERATIONS_OF[TOPIC], there, FROM)
-                if held.allows(Request(principal, host, operation, TOPIC, name))
-                and not left.allows(Request(principal, host, operation, TOPIC, name))
+                for operation, name, host in product(authorizer.OPERATIONS_OF[TOPIC], there, FROM)
+                if held.allows(authorizer.Request(principal, host, operation, TOPIC, name))
+                and not left.allows(authorizer.Request(principal, host, operation, TOPIC, name))
             }
             told = {
                 (operation, name, host)
                 for move in moves(about, principal, held, left, there).moves
                 for operation, name, host in product(move.operations, move.names, move.hosts or FROM)
                 # From an address where it was denied before nothing is lost, which a line need not say.
-                if host not in move.but and held.allows(Request(principal, host, operation, TOPIC, name))
+                if host not in move.but and held.allows(authorizer.Request(principal, host, operation, TOPIC, name))
             }
             assert told == expected
 
@@ -182,20 +182,22 @@ def test_among_100_000_acls_and_40_000_topics() -> None:
     literal, prefixed = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
     many = [Acl(TOPIC, f"team-{n % 1000:03}.", prefixed, f"User:user-{n:06}", "*", read, allow) for n in range(99_000)]
     many += [Acl(TOPIC, "*", literal, f"User:admin-{n:03}", "*", read, allow) for n in range(999)]
-    many.append(Acl(TOPIC, "*", literal, EVERYBODY, "*", read, allow))
-    index = AclIndex(many)
+    many.append(Acl(TOPIC, "*", literal, authorizer.EVERYBODY, "*", read, allow))
+    index = authorizer.AclIndex(many)
     users = iter(range(1, 6))
 
     def decide() -> None:
         number = next(users)
-        decision = index.decide(Request(f"User:user-{number:06}", "10.0.0.1", read, TOPIC, f"team-{number:03}.orders"))
-        assert [acl.principal for acl in decision.by] == [EVERYBODY, f"User:user-{number:06}"]
+        decision = index.decide(
+            authorizer.Request(f"User:user-{number:06}", "10.0.0.1", read, TOPIC, f"team-{number:03}.orders")
+        )
+        assert [acl.principal for acl in decision.by] == [authorizer.EVERYBODY, f"User:user-{number:06}"]
 
     assert least_cpu_seconds(decide, 5) < 0.05
     topics = sorted(f"team-{n % 1000:03}.topic-{n}" for n in range(40_000))
     left = index.changed([many[-1]], [])
     before = time.process_time()
-    moved, unjudged = moves(many[-1], EVERYBODY, index, left, topics)
+    moved, unjudged = moves(many[-1], authorizer.EVERYBODY, index, left, topics)
     assert [len(move.names) for move in moved] == [40_000]
     assert not unjudged
     assert time.process_time() - before < 2

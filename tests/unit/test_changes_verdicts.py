@@ -15,26 +15,14 @@ from console.admin.delivery import configs_verdict, same_value
 from console.admin.partitions import elected, moved
 from console.admin.scram import by_rounds, scram_verdict
 from console.admin.topics import created, deleted, grown
-from console.model.changes import ChangeRequest, ConfigOp, NewTopic, Outcome, ScramUser, Status
+from console.model import changes, codes
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
-from console.model.codes import (
-    APPEND,
-    BROKER_LOGGER,
-    DEFAULT_CONFIG,
-    DELETE,
-    DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    SET,
-    SUBTRACT,
-    ConfigType,
-    ScramMechanism,
-)
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.secret import Secret
 
 TOPIC = topic_resource("t")
-LIST, LONG, STRING, PASSWORD = ConfigType(7), ConfigType(5), ConfigType(2), ConfigType(9)
+LIST, LONG, STRING, PASSWORD = codes.ConfigType(7), codes.ConfigType(5), codes.ConfigType(2), codes.ConfigType(9)
 
 
 def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None] | None = None) -> ConfigSet:
@@ -42,7 +30,7 @@ def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None]
 
     def entry(key: str, value: str | None, own: bool) -> ConfigEntry:
         type_ = PASSWORD if value is None else LIST if key.startswith("list") else LONG
-        source = DYNAMIC_TOPIC_CONFIG if own else DEFAULT_CONFIG
+        source = codes.DYNAMIC_TOPIC_CONFIG if own else codes.DEFAULT_CONFIG
         return ConfigEntry(key, value, source, sensitive=value is None, type=type_)
 
     found = [entry(key, value, True) for key, value in own.items()]
@@ -56,11 +44,11 @@ def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None]
 def test_a_replacement_names_every_override() -> None:
     known = described({"a": "1", "b": "2", "list": "x,y", "gone": "3"}, {"list.other": "p", "c": "9"})
     ops = (
-        ConfigOp("b", SET, "5"),
-        ConfigOp("gone", DELETE),
-        ConfigOp("list", APPEND, "y,z"),
-        ConfigOp("list.other", APPEND, "q"),
-        ConfigOp("new", SET, Secret("s")),
+        changes.ConfigOp("b", codes.SET, "5"),
+        changes.ConfigOp("gone", codes.DELETE),
+        changes.ConfigOp("list", codes.APPEND, "y,z"),
+        changes.ConfigOp("list.other", codes.APPEND, "q"),
+        changes.ConfigOp("new", codes.SET, Secret("s")),
     )
     assert replacement(TOPIC, ops, known, None) == {
         "a": "1",
@@ -73,26 +61,26 @@ def test_a_replacement_names_every_override() -> None:
 
 def test_subtracting_everything_leaves_an_empty_value() -> None:
     known = described({"list": "x,y"})
-    assert replacement(TOPIC, (ConfigOp("list", SUBTRACT, "y,x,z"),), known, None) == {"list": ""}
+    assert replacement(TOPIC, (changes.ConfigOp("list", codes.SUBTRACT, "y,x,z"),), known, None) == {"list": ""}
 
 
 @pytest.mark.parametrize(
     ("own", "ops", "prior", "name"),
     [
-        ({"a": "1", "secret": None}, (ConfigOp("a", SET, "2"),), None, "SENSITIVE_OVERRIDE"),
-        ({"a": "1"}, (ConfigOp("a", SET, "2"), ConfigOp("a", DELETE)), None, "DUPLICATE"),
-        ({"a": "1"}, (ConfigOp("b", SET, "2"),), {}, "CHANGED_MEANWHILE"),
-        ({"a": "1"}, (ConfigOp("b", SET, "2"),), {"a": "2"}, "CHANGED_MEANWHILE"),
-        ({"a": "1"}, (ConfigOp("b", SET, "2"),), {"a": ""}, "CHANGED_MEANWHILE"),
-        ({}, (ConfigOp("b", SET, "2"),), {"a": "1"}, "CHANGED_MEANWHILE"),
+        ({"a": "1", "secret": None}, (changes.ConfigOp("a", codes.SET, "2"),), None, "SENSITIVE_OVERRIDE"),
+        ({"a": "1"}, (changes.ConfigOp("a", codes.SET, "2"), changes.ConfigOp("a", codes.DELETE)), None, "DUPLICATE"),
+        ({"a": "1"}, (changes.ConfigOp("b", codes.SET, "2"),), {}, "CHANGED_MEANWHILE"),
+        ({"a": "1"}, (changes.ConfigOp("b", codes.SET, "2"),), {"a": "2"}, "CHANGED_MEANWHILE"),
+        ({"a": "1"}, (changes.ConfigOp("b", codes.SET, "2"),), {"a": ""}, "CHANGED_MEANWHILE"),
+        ({}, (changes.ConfigOp("b", codes.SET, "2"),), {"a": "1"}, "CHANGED_MEANWHILE"),
     ],
 )
 def test_a_replacement_that_would_do_harm_is_refused(
-    own: Mapping[str, str | None], ops: tuple[ConfigOp, ...], prior: Mapping[str, str | None] | None, name: str
+    own: Mapping[str, str | None], ops: tuple[changes.ConfigOp, ...], prior: Mapping[str, str | None] | None, name: str
 ) -> None:
     outcome = replacement(TOPIC, ops, described(own), prior)
-    assert isinstance(outcome, Outcome)
-    assert (outcome.target, outcome.status) == (TOPIC, Status.FAILED)
+    assert isinstance(outcome, changes.Outcome)
+    assert (outcome.target, outcome.status) == (TOPIC, changes.Status.FAILED)
     assert outcome.failure is not None
     assert outcome.failure.name == name
     assert outcome.failure.remedy
@@ -100,7 +88,7 @@ def test_a_replacement_that_would_do_harm_is_refused(
 
 def test_a_secret_that_is_set_or_deleted_hinders_nothing() -> None:
     known = described({"secret": None, "other": None})
-    ops = (ConfigOp("secret", SET, Secret("x")), ConfigOp("other", DELETE))
+    ops = (changes.ConfigOp("secret", codes.SET, Secret("x")), changes.ConfigOp("other", codes.DELETE))
     assert replacement(TOPIC, ops, known, {"secret": None, "other": None}) == {"secret": "x"}
 
 
@@ -109,59 +97,59 @@ values = st.sampled_from(["1", "2", "x,y", ""])
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "list"]), values), st.sampled_from(["a", "b", "new"]), values)
 def test_what_is_not_edited_stays(own: dict[str, str], key: str, value: str) -> None:
-    assert replacement(TOPIC, (ConfigOp(key, SET, value),), described(own), own) == {**own, key: value}
+    assert replacement(TOPIC, (changes.ConfigOp(key, codes.SET, value),), described(own), own) == {**own, key: value}
     kept = {name: text for name, text in own.items() if name != key}
-    assert replacement(TOPIC, (ConfigOp(key, DELETE),), described(own), own) == kept
+    assert replacement(TOPIC, (changes.ConfigOp(key, codes.DELETE),), described(own), own) == kept
 
 
 # --- looking for what was lost
 
-APPLIED, NOT_APPLIED, UNKNOWN = Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN
+APPLIED, NOT_APPLIED, UNKNOWN = changes.Status.APPLIED, changes.Status.NOT_APPLIED, changes.Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("op", "own", "inherited", "status"),
     [
-        (ConfigOp("a", SET, "1"), {"a": "1"}, {}, APPLIED),
-        (ConfigOp("a", SET, "01"), {"a": "1"}, {}, APPLIED),
-        (ConfigOp("a", SET, "1"), {"a": "2"}, {}, NOT_APPLIED),
-        (ConfigOp("a", SET, "1"), {}, {"a": "1"}, NOT_APPLIED),
-        (ConfigOp("a", SET, "1"), {}, {}, NOT_APPLIED),
-        (ConfigOp("a", SET, Secret("1")), {"a": None}, {}, UNKNOWN),
-        (ConfigOp("a", SET, Secret("1")), {}, {}, NOT_APPLIED),
-        (ConfigOp("a", DELETE), {"a": "1"}, {}, NOT_APPLIED),
-        (ConfigOp("a", DELETE), {"a": None}, {}, NOT_APPLIED),
-        (ConfigOp("a", DELETE), {}, {"a": "1"}, APPLIED),
-        (ConfigOp("a", DELETE), {}, {}, APPLIED),
-        (ConfigOp("list", APPEND, "y"), {"list": "x, y"}, {}, APPLIED),
-        (ConfigOp("list", APPEND, "y,z"), {"list": "x,y"}, {}, NOT_APPLIED),
-        (ConfigOp("list", SUBTRACT, "y"), {"list": "x"}, {}, APPLIED),
-        (ConfigOp("list", SUBTRACT, "y"), {"list": ""}, {}, APPLIED),
-        (ConfigOp("list", SUBTRACT, "y"), {"list": "x,y"}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.SET, "1"), {"a": "1"}, {}, APPLIED),
+        (changes.ConfigOp("a", codes.SET, "01"), {"a": "1"}, {}, APPLIED),
+        (changes.ConfigOp("a", codes.SET, "1"), {"a": "2"}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.SET, "1"), {}, {"a": "1"}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.SET, "1"), {}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.SET, Secret("1")), {"a": None}, {}, UNKNOWN),
+        (changes.ConfigOp("a", codes.SET, Secret("1")), {}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.DELETE), {"a": "1"}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.DELETE), {"a": None}, {}, NOT_APPLIED),
+        (changes.ConfigOp("a", codes.DELETE), {}, {"a": "1"}, APPLIED),
+        (changes.ConfigOp("a", codes.DELETE), {}, {}, APPLIED),
+        (changes.ConfigOp("list", codes.APPEND, "y"), {"list": "x, y"}, {}, APPLIED),
+        (changes.ConfigOp("list", codes.APPEND, "y,z"), {"list": "x,y"}, {}, NOT_APPLIED),
+        (changes.ConfigOp("list", codes.SUBTRACT, "y"), {"list": "x"}, {}, APPLIED),
+        (changes.ConfigOp("list", codes.SUBTRACT, "y"), {"list": ""}, {}, APPLIED),
+        (changes.ConfigOp("list", codes.SUBTRACT, "y"), {"list": "x,y"}, {}, NOT_APPLIED),
     ],
 )
 def test_one_key(
-    op: ConfigOp, own: Mapping[str, str | None], inherited: Mapping[str, str | None], status: Status
+    op: changes.ConfigOp, own: Mapping[str, str | None], inherited: Mapping[str, str | None], status: changes.Status
 ) -> None:
     assert configs_verdict(TOPIC, (op,), described(own, inherited)) is status
 
 
 def test_keys_of_a_resource_speak_for_each_other() -> None:
-    seen, secret = ConfigOp("a", SET, "1"), ConfigOp("s", SET, Secret("x"))
+    seen, secret = changes.ConfigOp("a", codes.SET, "1"), changes.ConfigOp("s", codes.SET, Secret("x"))
     assert configs_verdict(TOPIC, (seen, secret), described({"a": "1", "s": None})) is APPLIED
     assert configs_verdict(TOPIC, (seen, secret), described({"a": "2", "s": None})) is NOT_APPLIED
     assert configs_verdict(TOPIC, (secret,), described({"s": None})) is UNKNOWN
-    other = ConfigOp("b", SET, "1")
+    other = changes.ConfigOp("b", codes.SET, "1")
     assert configs_verdict(TOPIC, (seen, other), described({"a": "1", "b": "2"})) is UNKNOWN
     assert configs_verdict(TOPIC, (seen,), None) is UNKNOWN
 
 
 def test_loggers() -> None:
-    resource = ConfigResource(BROKER_LOGGER, "1")
-    known = ConfigSet((ConfigEntry("root", "DEBUG", DYNAMIC_BROKER_LOGGER_CONFIG, type=STRING),))
-    assert configs_verdict(resource, (ConfigOp("root", SET, "debug"),), known) is APPLIED
-    assert configs_verdict(resource, (ConfigOp("root", SET, "INFO"),), known) is NOT_APPLIED
-    assert configs_verdict(resource, (ConfigOp("root", DELETE),), known) is UNKNOWN
+    resource = ConfigResource(codes.BROKER_LOGGER, "1")
+    known = ConfigSet((ConfigEntry("root", "DEBUG", codes.DYNAMIC_BROKER_LOGGER_CONFIG, type=STRING),))
+    assert configs_verdict(resource, (changes.ConfigOp("root", codes.SET, "debug"),), known) is APPLIED
+    assert configs_verdict(resource, (changes.ConfigOp("root", codes.SET, "INFO"),), known) is NOT_APPLIED
+    assert configs_verdict(resource, (changes.ConfigOp("root", codes.DELETE),), known) is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -181,7 +169,7 @@ def test_loggers() -> None:
     ],
 )
 def test_the_same_value(type_: int, one: str, other: str, same: bool) -> None:
-    assert same_value(ConfigType(type_), one, other) is same
+    assert same_value(codes.ConfigType(type_), one, other) is same
 
 
 def listing(
@@ -193,13 +181,13 @@ def listing(
 
 
 def test_topics() -> None:
-    assert created(NewTopic("t", 3, 2), listing(3)) is APPLIED
-    assert created(NewTopic("t"), listing(3)) is APPLIED
-    assert created(NewTopic("t", assignments=((1,), (2,))), listing(2)) is APPLIED
-    assert created(NewTopic("t", 2, 2), listing(3)) is NOT_APPLIED
-    assert created(NewTopic("t", 3, 1), listing(3)) is NOT_APPLIED
-    assert created(NewTopic("t", 3, 1), listing(None)) is NOT_APPLIED
-    assert created(NewTopic("t", 3, 1), listing(None, why="TOPIC_AUTHORIZATION_FAILED")) is UNKNOWN
+    assert created(changes.NewTopic("t", 3, 2), listing(3)) is APPLIED
+    assert created(changes.NewTopic("t"), listing(3)) is APPLIED
+    assert created(changes.NewTopic("t", assignments=((1,), (2,))), listing(2)) is APPLIED
+    assert created(changes.NewTopic("t", 2, 2), listing(3)) is NOT_APPLIED
+    assert created(changes.NewTopic("t", 3, 1), listing(3)) is NOT_APPLIED
+    assert created(changes.NewTopic("t", 3, 1), listing(None)) is NOT_APPLIED
+    assert created(changes.NewTopic("t", 3, 1), listing(None, why="TOPIC_AUTHORIZATION_FAILED")) is UNKNOWN
     assert deleted("t", listing(None)) is APPLIED
     assert deleted("t", listing(1)) is NOT_APPLIED
     assert deleted("t", listing(None, why="TOPIC_AUTHORIZATION_FAILED")) is UNKNOWN
@@ -239,15 +227,15 @@ def test_leaders_and_moves() -> None:
         (None, 4096, 4096, NOT_APPLIED),
     ],
 )
-def test_scram(wanted: int | None, before: int | None, now: int | None, status: Status) -> None:
+def test_scram(wanted: int | None, before: int | None, now: int | None, status: changes.Status) -> None:
     assert scram_verdict(wanted, before, now) is status
 
 
-scram_users = st.builds(ScramUser, st.sampled_from("abc"), st.integers(1, 2).map(ScramMechanism))
+scram_users = st.builds(changes.ScramUser, st.sampled_from("abc"), st.integers(1, 2).map(codes.ScramMechanism))
 
 
 @given(st.lists(scram_users, unique=True))
-def test_no_user_is_twice_in_a_request(users: list[ScramUser]) -> None:
+def test_no_user_is_twice_in_a_request(users: list[changes.ScramUser]) -> None:
     parts = by_rounds(users)
     assert sorted(map(repr, users)) == sorted(repr(user) for part in parts for user in part)
     for part in parts:
@@ -256,4 +244,4 @@ def test_no_user_is_twice_in_a_request(users: list[ScramUser]) -> None:
 
 
 def test_every_request_has_its_sender() -> None:
-    assert SENDERS.keys() == set(get_args(ChangeRequest))
+    assert SENDERS.keys() == set(get_args(changes.ChangeRequest))

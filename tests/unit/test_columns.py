@@ -21,27 +21,9 @@ from console.answers.results import to_data
 from console.lake.reader import Change, Drifted, Pair, Usage
 from console.language.grammar import parse
 from console.language.statements import QueryStatement
+from console.model import cluster as model_cluster
+from console.model import codes
 from console.model.acl import Acl
-from console.model.cluster import (
-    Broker,
-    BrokerVersion,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    GroupMember,
-    Partition,
-    PartitionLag,
-    Topic,
-)
-from console.model.codes import (
-    DEFAULT_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    AclOperation,
-    AclResourceType,
-    ConfigType,
-    PatternType,
-    Permission,
-)
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.lag_trend import trend_after
 from console.model.quota import QUOTA_KEYS, QuotaEntity
@@ -63,16 +45,16 @@ from tests.support.shown_values import says
 IDS = st.integers(0, 4)
 NAMES = st.text("abz.-_é", min_size=1, max_size=8)
 NUMBERS = st.integers(0, 10**7)
-SOURCES = st.sampled_from([DYNAMIC_TOPIC_CONFIG, DEFAULT_CONFIG])
+SOURCES = st.sampled_from([codes.DYNAMIC_TOPIC_CONFIG, codes.DEFAULT_CONFIG])
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> tuple[Partition, ...]:
+def partitions(draw: st.DrawFn) -> tuple[model_cluster.Partition, ...]:
     made = []
     for number in range(draw(st.integers(1, 4))):
         replicas = tuple(draw(st.lists(IDS, min_size=1, max_size=3, unique=True)))
         in_sync = tuple(each for each in replicas if draw(st.booleans()))
-        made.append(Partition(number, draw(st.sampled_from([-1, *in_sync])), replicas, in_sync))
+        made.append(model_cluster.Partition(number, draw(st.sampled_from([-1, *in_sync])), replicas, in_sync))
     return tuple(made)
 
 
@@ -85,7 +67,9 @@ def entries(draw: st.DrawFn) -> ConfigSet:
         source = draw(SOURCES)
         synonyms = (Synonym(name, value, source),) if draw(st.booleans()) else ()
         made.append(
-            ConfigEntry(name, value, source, sensitive, draw(st.booleans()), synonyms=synonyms, type=ConfigType(5))
+            ConfigEntry(
+                name, value, source, sensitive, draw(st.booleans()), synonyms=synonyms, type=codes.ConfigType(5)
+            )
         )
     return ConfigSet(tuple(sorted(made, key=lambda entry: entry.name)))
 
@@ -100,22 +84,25 @@ VALUES = st.dictionaries(st.sampled_from([*QUOTA_KEYS, "other_rate"]), NUMBERS.m
 QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=4)
 ACL = st.builds(
     Acl,
-    st.sampled_from([AclResourceType(code) for code in (2, 3, 4, 5)]),
+    st.sampled_from([codes.AclResourceType(code) for code in (2, 3, 4, 5)]),
     NAMES,
-    st.sampled_from([PatternType(3), PatternType(4)]),
+    st.sampled_from([codes.PatternType(3), codes.PatternType(4)]),
     NAMES.map("User:{}".format),
     NAMES | st.just("*"),
-    st.sampled_from([AclOperation(code) for code in range(2, 10)]),
-    st.sampled_from([Permission(2), Permission(3)]),
+    st.sampled_from([codes.AclOperation(code) for code in range(2, 10)]),
+    st.sampled_from([codes.Permission(2), codes.Permission(3)]),
 )
 PLACES = st.lists(st.tuples(NAMES, IDS), max_size=3).map(lambda places: tuple(sorted(places)))
 LAG = st.builds(
-    GroupLag, st.lists(st.builds(PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple)
+    model_cluster.GroupLag,
+    st.lists(st.builds(model_cluster.PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(
+        tuple
+    ),
 )
 SECONDS = st.floats(1, 1e4)
 """Between two polls of a group."""
 OF_GROUP = st.none() | st.lists(
-    st.builds(GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
+    st.builds(model_cluster.GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
 ).map(tuple)
 GROUP = st.tuples(
     st.sampled_from(["Stable", "Empty", "Dead"]),
@@ -131,21 +118,23 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     topics = draw(st.dictionaries(NAMES, partitions(), min_size=1, max_size=4))
     ids = draw(st.lists(IDS, unique=True, max_size=4))
     racks = NAMES | st.none()
-    brokers = tuple(Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids)
+    brokers = tuple(
+        model_cluster.Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids
+    )
     groups = draw(st.dictionaries(NAMES, GROUP, max_size=3))
     lags = {name: draw(LAG) for name in groups if draw(st.booleans())}
     trends = {name: trend_after(trend_after(None, draw(LAG), 0.0), lag, draw(SECONDS)) for name, lag in lags.items()}
     return Snapshot(
-        cluster=ClusterInfo("c", ids[0] if ids else -1, brokers),
-        topics={name: Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
+        cluster=model_cluster.ClusterInfo("c", ids[0] if ids else -1, brokers),
+        topics={name: model_cluster.Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
         configs={topic_resource(name): draw(entries()) for name in topics},
         quotas=draw(QUOTAS),
         acls=tuple(draw(st.lists(ACL, unique=True, max_size=4))),
-        groups={name: Group(name, *facts) for name, facts in groups.items()},
+        groups={name: model_cluster.Group(name, *facts) for name, facts in groups.items()},
         lags=lags,
         lag_trends=trends,
         read_at={"groups": datetime(2026, 11, 20, tzinfo=UTC)} if draw(st.booleans()) else {},
-        versions={number: BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
+        versions={number: model_cluster.BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
     )
 
 
@@ -289,8 +278,17 @@ def test_each_column_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
 
 
 def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() -> None:
-    cluster = ClusterInfo("c", 1, tuple(Broker(number, f"host-{number}", 9092) for number in (3, 1, 2)))
-    topic = Topic("t", (Partition(0, 2, (2,), (2,)), Partition(1, 2, (2,), (2,)), Partition(2, 3, (3,), (3,))))
+    cluster = model_cluster.ClusterInfo(
+        "c", 1, tuple(model_cluster.Broker(number, f"host-{number}", 9092) for number in (3, 1, 2))
+    )
+    topic = model_cluster.Topic(
+        "t",
+        (
+            model_cluster.Partition(0, 2, (2,), (2,)),
+            model_cluster.Partition(1, 2, (2,), (2,)),
+            model_cluster.Partition(2, 3, (3,), (3,)),
+        ),
+    )
     known = Snapshot(cluster=cluster, topics={"t": topic})
     rows = broker_rows(known, EMPTY, broker_loads(known))
     by_leaders = KINDS["brokers"].sort_key("leaders")
@@ -310,7 +308,9 @@ def test_a_new_column_is_one_edit() -> None:
         layout=KINDS["topics"].layout[3]._replace(id="leaders"),
     )
     columns = Columns(*KINDS["topics"].all, added)
-    row = TopicRow(Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,)))))
+    row = TopicRow(
+        model_cluster.Topic("t", (model_cluster.Partition(0, 1, (1,), (1,)), model_cluster.Partition(1, 2, (2,), (2,))))
+    )
     assert columns.data(row)["leaders"] == 2
     assert columns.texts(row)[-1] == "2"
     assert columns.cells(row)[-1] == "2"

@@ -14,35 +14,8 @@ from console.journal.entries import Entry, Intent, intent_line
 from console.journal.open_changes import Touches
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
+from console.model import changes, cluster, codes
 from console.model.acl import Acl
-from console.model.changes import NewToken, NewTopic, PartitionTarget, ScramUser, Target, TokenTarget, TopicTarget
-from console.model.cluster import (
-    Broker,
-    CommittedOffset,
-    DelegationToken,
-    Group,
-    GroupOffset,
-    GroupPosition,
-    LogRange,
-    Partition,
-    QuorumReplica,
-    Reassignment,
-    ReplicaDir,
-    ScramCredential,
-    Topic,
-)
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
 from console.model.journal_lines import Origin, Who
@@ -50,41 +23,8 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing
+from console.plan import edits
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CancelMove,
-    CommitOffset,
-    CreateTopic,
-    DeleteGroup,
-    DeleteOffset,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    ElectPreferred,
-    ElectUnclean,
-    EndTransaction,
-    Expire,
-    GrowTopic,
-    JoinQuorum,
-    LeaveQuorum,
-    MakeToken,
-    MoveReplicaDir,
-    MoveReplicas,
-    RemoveAcl,
-    RemoveRegistration,
-    Renew,
-    SetConfig,
-    SetFeature,
-    SetQuota,
-    Slot,
-    SubtractConfig,
-    TrimLog,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
 from console.plan.kinds.configs import BY_LEVEL
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
 from console.plan.risk_rules import NAMES, PRUNES_MANY
@@ -92,60 +32,62 @@ from console.plan.staged import UNREAD, Staged, Was
 
 NAME = "orders"
 ACL = Acl(
-    AclResourceType.parse("TOPIC"),
+    codes.AclResourceType.parse("TOPIC"),
     NAME,
-    PatternType.parse("LITERAL"),
+    codes.PatternType.parse("LITERAL"),
     "User:alice",
     "*",
-    AclOperation.parse("READ"),
-    Permission.parse("ALLOW"),
+    codes.AclOperation.parse("READ"),
+    codes.Permission.parse("ALLOW"),
 )
 ENTITY = QuotaEntity.of({"user": NAME})
-USER = ScramUser(NAME, ScramMechanism(1))
-ENTRY = ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG)
-TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
-PARTITION = Partition(0, 2, (1, 2), (1, 2), (), 4)
-CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
+USER = changes.ScramUser(NAME, codes.ScramMechanism(1))
+ENTRY = ConfigEntry("retention.ms", "5", codes.DYNAMIC_TOPIC_CONFIG)
+TOPIC = cluster.Topic(NAME, (cluster.Partition(0, -1, (1, 2), ()),), topic_id="id")
+PARTITION = cluster.Partition(0, 2, (1, 2), (1, 2), (), 4)
+CREDENTIAL = cluster.ScramCredential(codes.ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
-TOKEN = DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
-OFFSET = GroupOffset(CommittedOffset(5, 1, "text"), LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",))
-POSITION = GroupPosition(
-    Group("", "Empty", "classic", "consumer", members=()), {(NAME, 0): CommittedOffset(5, 1, "text")}
+TOKEN = cluster.DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
+OFFSET = cluster.GroupOffset(
+    cluster.CommittedOffset(5, 1, "text"), cluster.LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",)
+)
+POSITION = cluster.GroupPosition(
+    cluster.Group("", "Empty", "classic", "consumer", members=()), {(NAME, 0): cluster.CommittedOffset(5, 1, "text")}
 )
 
-EDITS: dict[type[Edit], tuple[Edit, Was]] = {
+EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
     type(edit): (edit, was)
     for edit, was in (
-        (SetConfig(topic_resource(NAME), "retention.ms", "6"), ENTRY),
-        (UnsetConfig(topic_resource(NAME), "retention.ms"), ENTRY),
-        (AppendConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
-        (SubtractConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
-        (SetQuota(ENTITY, "producer_byte_rate", 1024.0), 512.0),
-        (UnsetQuota(ENTITY, "producer_byte_rate"), 512.0),
-        (AddAcl(ACL), None),
-        (RemoveAcl(ACL), ACL),
-        (CreateTopic(NewTopic(NAME, 3, 2, configs={"retention.ms": "5"})), None),
-        (GrowTopic(NAME, 6), TOPIC),
-        (DeleteTopic(NAME), TOPIC),
-        (UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
-        (DeleteScram(USER), CREDENTIAL),
-        (MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
-        (Renew(NAME, 3_600_000), TOKEN),
-        (Expire(NAME, -1), TOKEN),
-        (EndTransaction(NAME, 3, 2**62), HANGING),
-        (ElectPreferred(NAME, 0), PARTITION),
-        (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
-        (CancelMove(NAME, 0), Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
-        (MoveReplicas(NAME, 0, (2, 3, 1), True), Reassignment(NAME, 0, (1, 2), (), ())),
-        (MoveReplicaDir(NAME, 0, 2, "/data2"), ReplicaDir("/data1", "", (1, 2))),
-        (TrimLog(NAME, 0, 7), LogRange(3, 9)),
-        (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
-        (SetFeature("group.version", 1), 0),
-        (JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
-        (LeaveQuorum(104, "AAAA"), QuorumReplica(104, -1, -1, directory_id="AAAA")),
-        (CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
-        (DeleteOffset("billing", NAME, 0), OFFSET),
-        (DeleteGroup("billing"), POSITION),
+        (edits.SetConfig(topic_resource(NAME), "retention.ms", "6"), ENTRY),
+        (edits.UnsetConfig(topic_resource(NAME), "retention.ms"), ENTRY),
+        (edits.AppendConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
+        (edits.SubtractConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
+        (edits.SetQuota(ENTITY, "producer_byte_rate", 1024.0), 512.0),
+        (edits.UnsetQuota(ENTITY, "producer_byte_rate"), 512.0),
+        (edits.AddAcl(ACL), None),
+        (edits.RemoveAcl(ACL), ACL),
+        (edits.CreateTopic(changes.NewTopic(NAME, 3, 2, configs={"retention.ms": "5"})), None),
+        (edits.GrowTopic(NAME, 6), TOPIC),
+        (edits.DeleteTopic(NAME), TOPIC),
+        (edits.UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
+        (edits.DeleteScram(USER), CREDENTIAL),
+        (edits.MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
+        (edits.Renew(NAME, 3_600_000), TOKEN),
+        (edits.Expire(NAME, -1), TOKEN),
+        (edits.EndTransaction(NAME, 3, 2**62), HANGING),
+        (edits.ElectPreferred(NAME, 0), PARTITION),
+        (edits.ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
+        (edits.CancelMove(NAME, 0), cluster.Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
+        (edits.MoveReplicas(NAME, 0, (2, 3, 1), True), cluster.Reassignment(NAME, 0, (1, 2), (), ())),
+        (edits.MoveReplicaDir(NAME, 0, 2, "/data2"), cluster.ReplicaDir("/data1", "", (1, 2))),
+        (edits.TrimLog(NAME, 0, 7), cluster.LogRange(3, 9)),
+        (edits.RemoveRegistration(4), cluster.Broker(-1, "b4", 9092, "r1", fenced=True)),
+        (edits.SetFeature("group.version", 1), 0),
+        (edits.JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
+        (edits.LeaveQuorum(104, "AAAA"), cluster.QuorumReplica(104, -1, -1, directory_id="AAAA")),
+        (edits.CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
+        (edits.DeleteOffset("billing", NAME, 0), OFFSET),
+        (edits.DeleteGroup("billing"), POSITION),
     )
 }
 
@@ -154,7 +96,7 @@ EXAMPLES = [edit for edit, _ in EDITS.values()]
 AT, WHO, HERE = datetime(2026, 11, 21, tzinfo=UTC), Who("User:alice", "bob"), Origin("h", "run", 1)
 
 
-def edit_classes(of: type[Edit] = Edit) -> Iterator[type[Edit]]:
+def edit_classes(of: type[edits.Edit] = edits.Edit) -> Iterator[type[edits.Edit]]:
     for each in of.__subclasses__():
         if not each.__name__.startswith("_"):
             yield each
@@ -173,7 +115,7 @@ def test_the_json_form_tells_the_kind() -> None:
 
 
 @pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_an_edit_and_what_stood_there_come_back(edit_class: type[Edit]) -> None:
+def test_an_edit_and_what_stood_there_come_back(edit_class: type[edits.Edit]) -> None:
     edit, was = EDITS[edit_class]
     assert edit_of(edit_json(edit)) == edit
     for there in (was, None, UNREAD):
@@ -187,7 +129,7 @@ def test_an_unknown_form_is_refused() -> None:
 
 
 @pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_a_form_with_a_field_too_many_or_of_another_type_is_refused(edit_class: type[Edit]) -> None:
+def test_a_form_with_a_field_too_many_or_of_another_type_is_refused(edit_class: type[edits.Edit]) -> None:
     edit, was = EDITS[edit_class]
     form = edit_json(edit)
     wrong: list[dict[str, Any]] = [{**form, "planet": "mars"}]
@@ -225,29 +167,32 @@ def test_every_part_that_an_edit_touches_is_described_again() -> None:
 
 
 def test_targets_of_one_name_and_different_types_are_different() -> None:
-    targets: list[Target] = [
-        TopicTarget(NAME),
-        *(ConfigResource(type_, NAME) for type_ in (GROUP, BROKER, BROKER_LOGGER, CLIENT_METRICS)),
+    targets: list[changes.Target] = [
+        changes.TopicTarget(NAME),
+        *(
+            ConfigResource(type_, NAME)
+            for type_ in (codes.GROUP, codes.BROKER, codes.BROKER_LOGGER, codes.CLIENT_METRICS)
+        ),
         topic_resource(NAME),
-        PartitionTarget(NAME, 0),
+        changes.PartitionTarget(NAME, 0),
         ENTITY,
         QuotaEntity.of({"client-id": NAME}),
         QuotaEntity.of({"ip": NAME}),
         ACL,
         USER,
-        ScramUser(NAME, ScramMechanism(2)),
-        NewToken(NAME),
-        TokenTarget(NAME),
+        changes.ScramUser(NAME, codes.ScramMechanism(2)),
+        changes.NewToken(NAME),
+        changes.TokenTarget(NAME),
     ]
     for one, other in combinations(targets, 2):
         assert one != other
-        assert Slot(one, "") != Slot(other, "")
-    assert len({Slot(target, "") for target in targets}) == len(targets)
-    assert TopicTarget(NAME) != NAME
+        assert edits.Slot(one, "") != edits.Slot(other, "")
+    assert len({edits.Slot(target, "") for target in targets}) == len(targets)
+    assert changes.TopicTarget(NAME) != NAME
 
 
 @pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_every_kind_has_words_that_stage_it(edit_class: type[Edit]) -> None:
+def test_every_kind_has_words_that_stage_it(edit_class: type[edits.Edit]) -> None:
     edit = EDITS[edit_class][0]
     statement = to_statement(edit)
     assert parse(command_of(edit)) == (statement,)

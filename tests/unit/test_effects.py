@@ -9,28 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import codes
 from console.model.acl import Acl
 from console.model.changes import NewTopic
 from console.model.cluster import BrokerVersion, ScramCredential
-from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
-from console.plan.edits import AddAcl, CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, Slot, UnsetQuota
+from console.plan import edits as plan_edits
+from console.plan import risk_rules
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions
-from console.plan.risk_rules import (
-    ISR_ABOVE_REPLICATION,
-    NEEDS_RESTART,
-    QUOTA_NEAR_ZERO,
-    RETENTION_TINY,
-    RETENTION_ZERO,
-    THROTTLES_EVERYONE,
-    UNCLEAN_ELECTION,
-    Risk,
-    RiskFacts,
-)
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
@@ -64,7 +54,7 @@ def described() -> Snapshot:
     return replace(snapshot, topics=topics)
 
 
-def names(*edits: Edit) -> list[str]:
+def names(*edits: plan_edits.Edit) -> list[str]:
     snapshot = described()
     return [risk.name for risk in risks((Staged(edit, None) for edit in edits), snapshot)]
 
@@ -72,37 +62,60 @@ def names(*edits: Edit) -> list[str]:
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        (SetConfig(topic_resource("t1"), "min.insync.replicas", "9"), [ISR_ABOVE_REPLICATION]),
-        (SetConfig(topic_resource("t1"), "min.insync.replicas", "2"), [ISR_ABOVE_REPLICATION]),
-        (SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
-        (SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
-        (SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [ISR_ABOVE_REPLICATION]),
-        (SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
-        (SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
-        (SetConfig(topic_resource("t1"), "retention.ms", "0"), [RETENTION_ZERO]),
-        (SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [RETENTION_ZERO]),
-        (SetConfig(topic_resource("t1"), "retention.ms", "1"), [RETENTION_TINY]),
-        (SetConfig(topic_resource("t1"), "retention.ms", "6"), []),
-        (SetConfig(ConfigResource(BROKER, "1"), "log.dirs", "/b"), [NEEDS_RESTART]),
-        (SetQuota(QuotaEntity.of({"user": None}), RATE, 1.0), [THROTTLES_EVERYONE, QUOTA_NEAR_ZERO]),
-        (SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1e6), [THROTTLES_EVERYONE]),
-        (SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1024.0), []),
-        (SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), [QUOTA_NEAR_ZERO]),
-        (SetQuota(QuotaEntity.of({"user": None}), "controller_mutation_rate", 0.1), [THROTTLES_EVERYONE]),
-        (SetQuota(QuotaEntity.of({"client-id": None}), "request_percentage", 50.0), [THROTTLES_EVERYONE]),
-        (SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0), [THROTTLES_EVERYONE]),
-        (CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})), [ISR_ABOVE_REPLICATION]),
-        (CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
+        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "9"), [risk_rules.ISR_ABOVE_REPLICATION]),
+        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "2"), [risk_rules.ISR_ABOVE_REPLICATION]),
+        (plan_edits.SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
+        (plan_edits.SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
+        (plan_edits.SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [risk_rules.ISR_ABOVE_REPLICATION]),
+        (
+            plan_edits.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"),
+            [risk_rules.UNCLEAN_ELECTION],
+        ),
+        (plan_edits.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
+        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
+        (plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
+        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "1"), [risk_rules.RETENTION_TINY]),
+        (plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "6"), []),
+        (plan_edits.SetConfig(ConfigResource(codes.BROKER, "1"), "log.dirs", "/b"), [risk_rules.NEEDS_RESTART]),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"user": None}), RATE, 1.0),
+            [risk_rules.THROTTLES_EVERYONE, risk_rules.QUOTA_NEAR_ZERO],
+        ),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1e6),
+            [risk_rules.THROTTLES_EVERYONE],
+        ),
+        (plan_edits.SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1024.0), []),
+        (plan_edits.SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), [risk_rules.QUOTA_NEAR_ZERO]),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"user": None}), "controller_mutation_rate", 0.1),
+            [risk_rules.THROTTLES_EVERYONE],
+        ),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"client-id": None}), "request_percentage", 50.0),
+            [risk_rules.THROTTLES_EVERYONE],
+        ),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0),
+            [risk_rules.THROTTLES_EVERYONE],
+        ),
+        (
+            plan_edits.CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})),
+            [risk_rules.ISR_ABOVE_REPLICATION],
+        ),
+        (plan_edits.CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
     ],
 )
-def test_what_is_legal_but_wrong_has_a_name(edit: Edit, named: list[str]) -> None:
+def test_what_is_legal_but_wrong_has_a_name(edit: plan_edits.Edit, named: list[str]) -> None:
     assert names(edit) == named
 
 
-def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> AddAcl:
-    pattern = PatternType.parse("PREFIXED" if prefixed else "LITERAL")
-    operation, permission = AclOperation.parse("READ"), Permission.parse("ALLOW")
-    return AddAcl(Acl(AclResourceType.parse("TOPIC"), name, pattern, principal, host, operation, permission))
+def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> plan_edits.AddAcl:
+    pattern = codes.PatternType.parse("PREFIXED" if prefixed else "LITERAL")
+    operation, permission = codes.AclOperation.parse("READ"), codes.Permission.parse("ALLOW")
+    return plan_edits.AddAcl(
+        Acl(codes.AclResourceType.parse("TOPIC"), name, pattern, principal, host, operation, permission)
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +133,7 @@ def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", hos
         (acl("t", principal="User:*", host="10.0.0.1"), ""),
     ],
 )
-def test_a_wildcard_that_is_none_is_a_warning(edit: AddAcl, words: str) -> None:
+def test_a_wildcard_that_is_none_is_a_warning(edit: plan_edits.AddAcl, words: str) -> None:
     found = [each.text for each in risks([Staged(edit, None)], described()) if each.name == "acl-matches-nothing"]
     assert bool(found) is bool(words)
     assert not words or words in found[0]
@@ -144,13 +157,13 @@ def test_whom_a_default_throttles_is_named() -> None:
         QuotaEntity.of({"user": "of-bytes"}): {RATE: 5.0},
         QuotaEntity.of({"user": "with-client", "client-id": "c"}): {RATE: 5.0},
     }
-    scram = {name: (ScramCredential(ScramMechanism(1), 4096),) for name in ("ops", "zoe", "limited")}
+    scram = {name: (ScramCredential(codes.ScramMechanism(1), 4096),) for name in ("ops", "zoe", "limited")}
     acls = (acl("t", principal="User:reader").acl, acl("t", principal="Group:x").acl, acl("t", principal="User:*").acl)
     snapshot = replace(described(), quotas=quotas, scram=scram, acls=acls)
 
     def said(key: str, me: str = "User:ops") -> str:
-        edit = SetQuota(QuotaEntity.of({"user": None}), key, 0.05)
-        return next(each.text for each in risks([Staged(edit, None)], snapshot, RiskFacts(principal=me)))
+        edit = plan_edits.SetQuota(QuotaEntity.of({"user": None}), key, 0.05)
+        return next(each.text for each in risks([Staged(edit, None)], snapshot, risk_rules.RiskFacts(principal=me)))
 
     assert said("controller_mutation_rate").endswith(": this console's ops, of-bytes, reader, with-client and 1 more")
     assert said("controller_mutation_rate", "User:limited").endswith(": of-bytes, ops, reader and 2 more")
@@ -160,26 +173,28 @@ def test_whom_a_default_throttles_is_named() -> None:
 def test_a_raised_default_throttles_nobody_more() -> None:
     entity = QuotaEntity.of({"user": None})
     snapshot = model().describe()
-    assert not risks([Staged(SetQuota(entity, RATE, 10.0), 5.0)], snapshot)
-    assert risks([Staged(SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
+    assert not risks([Staged(plan_edits.SetQuota(entity, RATE, 10.0), 5.0)], snapshot)
+    assert risks([Staged(plan_edits.SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
 
 
 def test_what_is_accepted_is_no_hindrance() -> None:
-    found = risks([Staged(SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
+    found = risks([Staged(plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
     assert ApplyOptions(risks=frozenset({"unclean-election"})).hindering(found) == found
-    assert ApplyOptions(risks=frozenset({RETENTION_ZERO})).hindering(found) == ()
+    assert ApplyOptions(risks=frozenset({risk_rules.RETENTION_ZERO})).hindering(found) == ()
 
 
 def test_a_warning_with_a_subject_is_accepted_with_it_alone() -> None:
-    slot = Slot(topic_resource("t1"), "")
-    one, other = (Risk(slot, RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
-    assert ApplyOptions(risks=frozenset({RETENTION_ZERO})).hindering((one, other)) == (one, other)
-    assert ApplyOptions(risks=frozenset({f"{RETENTION_ZERO}=t1/3"})).hindering((one, other)) == (other,)
+    slot = plan_edits.Slot(topic_resource("t1"), "")
+    one, other = (risk_rules.Risk(slot, risk_rules.RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
+    assert ApplyOptions(risks=frozenset({risk_rules.RETENTION_ZERO})).hindering((one, other)) == (one, other)
+    assert ApplyOptions(risks=frozenset({f"{risk_rules.RETENTION_ZERO}=t1/3"})).hindering((one, other)) == (other,)
     assert ApplyOptions(seen=(one,)).hindering((one, other)) == (other,)
 
 
 def test_who_inherits_a_default_and_who_shadows_it() -> None:
-    (lines,) = effects([Staged(SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()).values()
+    (lines,) = effects(
+        [Staged(plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()
+    ).values()
     assert lines == ("1 broker inherits it, 1 shadows it", "1 topic inherits it, 1 shadows it")
 
 
@@ -188,7 +203,8 @@ def test_what_was_not_read_is_not_counted() -> None:
     snapshot = cluster.describe()
     partly = {key: value for key, value in snapshot.configs.items() if key != topic_resource("t2")}
     found = effects(
-        [Staged(SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], replace(snapshot, configs=partly)
+        [Staged(plan_edits.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)],
+        replace(snapshot, configs=partly),
     )
     assert "at least 0 topics inherit it, at least 1 shadows it" in next(iter(found.values()))
 
@@ -205,14 +221,17 @@ def test_what_was_not_read_is_not_counted() -> None:
 def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
     user, default = QuotaEntity.of({"user": "u"}), QuotaEntity.of({"user": None})
     snapshot = replace(model().describe(), quotas={user: {key: 10485760.0}, default: {key: 20000.0}})
-    edits = [Staged(SetQuota(default, key, 10485760.0), 20000.0), Staged(UnsetQuota(user, key), 10485760.0)]
+    edits = [
+        Staged(plan_edits.SetQuota(default, key, 10485760.0), 20000.0),
+        Staged(plan_edits.UnsetQuota(user, key), 10485760.0),
+    ]
     said = [line for lines in effects(edits, snapshot).values() for line in lines if re.search("in all|counts", line)]
     assert said
     assert all(re.search(rf"[0-9] {unit}( in all)?$", line) for line in said), said
 
 
 def test_growth_moves_keys() -> None:
-    assert effects([Staged(GrowTopic("t1", 6), None)], model().describe())
+    assert effects([Staged(plan_edits.GrowTopic("t1", 6), None)], model().describe())
 
 
 @given(st.dictionaries(ENTITIES, st.sampled_from([1.0, 2.0, 3.0]), max_size=8), ENTITIES, st.sampled_from([5.0, None]))
@@ -226,7 +245,7 @@ def test_only_entities_told_of_keep_their_limit(
         each for each in before if each != entity and level_of(each) < level_of(entity) and overlap(entity, each)
     ]
     cluster = ModelCluster(quotas={each: dict(limits) for each, limits in before.items()})
-    edit = SetQuota(entity, RATE, value) if value is not None else UnsetQuota(entity, RATE)
+    edit = plan_edits.SetQuota(entity, RATE, value) if value is not None else plan_edits.UnsetQuota(entity, RATE)
     told = " ".join(effects([Staged(edit, None)], cluster.describe()).get(edit.slot, ()))
     assert (f"{len(stronger)} entit" in told) == bool(stronger)
     names_ = entity.as_dict()
@@ -242,8 +261,8 @@ def test_only_entities_told_of_keep_their_limit(
 
 def test_staged_edits_are_what_is_judged() -> None:
     cluster = model()
-    plan = stage(EMPTY, [SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
-    assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [RETENTION_ZERO]
+    plan = stage(EMPTY, [plan_edits.SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
+    assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [risk_rules.RETENTION_ZERO]
 
 
 def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:

@@ -12,73 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import changes, cluster, codes, config
 from console.model.acl import Acl
-from console.model.changes import (
-    BrokerTarget,
-    GroupTarget,
-    MoveTarget,
-    PartitionTarget,
-    ScramUser,
-    TokenTarget,
-    TopicTarget,
-    VoterTarget,
-)
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    DelegationToken,
-    Group,
-    GroupMember,
-    Partition,
-    Quorum,
-    QuorumReplica,
-    ScramCredential,
-    Topic,
-)
-from console.model.codes import (
-    BROKER,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    broker_resource,
-    own_source,
-    topic_resource,
-)
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
 from console.session.event_reads import AT_A_TIME, gaps, longest_ago
+from console.triage import events as triage_events
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
-from console.triage.events import (
-    ID,
-    IN_SYNC,
-    MEMBERS,
-    MOST_EVENTS,
-    MOST_LINES,
-    MOST_PLACES,
-    PARTITIONS,
-    PRESENT,
-    STATE,
-    VOTES,
-    Event,
-    Kind,
-    Place,
-    Record,
-    differences,
-    events,
-)
 from tests.support.cpu_time import least_cpu_seconds
 
 THEN = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -93,60 +35,75 @@ _replicas = st.lists(BROKERS, min_size=1, max_size=3, unique=True)
 
 
 @st.composite
-def _partition(draw: st.DrawFn, number: int) -> Partition:
+def _partition(draw: st.DrawFn, number: int) -> cluster.Partition:
     replicas = draw(_replicas)
     isr = draw(st.lists(st.sampled_from(replicas), unique=True))
-    return Partition(number, draw(st.sampled_from([*isr, -1])), tuple(replicas), tuple(isr), leader_epoch=draw(BROKERS))
+    return cluster.Partition(
+        number, draw(st.sampled_from([*isr, -1])), tuple(replicas), tuple(isr), leader_epoch=draw(BROKERS)
+    )
 
 
 @st.composite
-def _topic(draw: st.DrawFn, name: str) -> Topic:
+def _topic(draw: st.DrawFn, name: str) -> cluster.Topic:
     count = draw(st.integers(1, 3))
     partitions = tuple(draw(_partition(number)) for number in range(count))
-    return Topic(name, partitions, topic_id=draw(st.sampled_from(["id-1", "id-2"])))
+    return cluster.Topic(name, partitions, topic_id=draw(st.sampled_from(["id-1", "id-2"])))
 
 
 @st.composite
-def _configs(draw: st.DrawFn, resource: ConfigResource) -> ConfigSet:
-    def entry(key: str) -> ConfigEntry:
-        source = draw(st.sampled_from([own_source(resource), DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG]))
+def _configs(draw: st.DrawFn, resource: config.ConfigResource) -> config.ConfigSet:
+    def entry(key: str) -> config.ConfigEntry:
+        source = draw(
+            st.sampled_from(
+                [config.own_source(resource), codes.DYNAMIC_DEFAULT_BROKER_CONFIG, codes.DYNAMIC_TOPIC_CONFIG]
+            )
+        )
         value = draw(st.sampled_from(["1", "2", "-1", "", None]))
-        return ConfigEntry(key, value, source, sensitive=value is None)
+        return config.ConfigEntry(key, value, source, sensitive=value is None)
 
-    return ConfigSet(tuple(entry(key) for key in draw(st.sets(st.sampled_from(["k", "retention.ms"])).map(sorted))))
+    return config.ConfigSet(
+        tuple(entry(key) for key in draw(st.sets(st.sampled_from(["k", "retention.ms"])).map(sorted)))
+    )
 
 
-_RESOURCES = (topic_resource("orders"), topic_resource("stock"), broker_resource(1), CLUSTER_DEFAULT)
+_RESOURCES = (
+    config.topic_resource("orders"),
+    config.topic_resource("stock"),
+    config.broker_resource(1),
+    config.CLUSTER_DEFAULT,
+)
 _ENTITIES = tuple(QuotaEntity.of(parts) for parts in ({"user": "alice"}, {"user": None}, {"client-id": "x"}))
 _ACLS = tuple(
     Acl(
-        AclResourceType(2),
+        codes.AclResourceType(2),
         name,
-        PatternType(3),
+        codes.PatternType(3),
         "User:alice",
         "*",
-        AclOperation(3),
-        Permission(3),
+        codes.AclOperation(3),
+        codes.Permission(3),
     )
     for name in ("orders", "stock", "pay")
 )
-_members = st.none() | st.lists(st.just(GroupMember("m", "c", "h")), max_size=3).map(tuple)
+_members = st.none() | st.lists(st.just(cluster.GroupMember("m", "c", "h")), max_size=3).map(tuple)
 
 
 @st.composite
 def _snapshot(draw: st.DrawFn) -> Snapshot:
     ids = draw(st.sets(BROKERS))
-    brokers = tuple(Broker(number, "h", 9092, fenced=draw(st.booleans())) for number in sorted(ids))
+    brokers = tuple(cluster.Broker(number, "h", 9092, fenced=draw(st.booleans())) for number in sorted(ids))
     topics = {name: draw(_topic(name)) for name in draw(st.sets(NAMES))}
     leader = draw(st.none() | st.sampled_from([-1, 1, 2]))
-    voters = tuple(QuorumReplica(each, 1, 0, directory_id=f"d{each}") for each in sorted(draw(st.sets(BROKERS))))
+    voters = tuple(
+        cluster.QuorumReplica(each, 1, 0, directory_id=f"d{each}") for each in sorted(draw(st.sets(BROKERS)))
+    )
     groups = {
-        name: Group(name, draw(st.sampled_from(["Stable", "Empty", "Dead"])), "classic", members=draw(_members))
+        name: cluster.Group(name, draw(st.sampled_from(["Stable", "Empty", "Dead"])), "classic", members=draw(_members))
         for name in draw(st.sets(NAMES))
     }
     return Snapshot(
-        cluster=ClusterInfo("c", draw(BROKERS), brokers),
-        quorum=None if leader is None else Quorum(leader, 1, 1, voters, ()),
+        cluster=cluster.ClusterInfo("c", draw(BROKERS), brokers),
+        quorum=None if leader is None else cluster.Quorum(leader, 1, 1, voters, ()),
         topics=topics,
         configs={each: draw(_configs(each)) for each in draw(st.sets(st.sampled_from(_RESOURCES)))},
         quotas={
@@ -155,11 +112,11 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
         },
         acls=tuple(sorted(draw(st.sets(st.sampled_from(_ACLS))))),
         scram={
-            user: (ScramCredential(ScramMechanism(1), draw(st.sampled_from([4096, 8192]))),)
+            user: (cluster.ScramCredential(codes.ScramMechanism(1), draw(st.sampled_from([4096, 8192]))),)
             for user in draw(st.sets(st.sampled_from(["u", "v"])))
         },
         tokens={
-            id_: DelegationToken(id_, "User:alice", "User:alice", 0, draw(st.sampled_from([1, 2])), 9)
+            id_: cluster.DelegationToken(id_, "User:alice", "User:alice", 0, draw(st.sampled_from([1, 2])), 9)
             for id_ in draw(st.sets(st.sampled_from(["t", "w"])))
         },
         groups=groups,
@@ -182,64 +139,99 @@ def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
 # -- the law: differences lead from one to the other -------------------------------------------------------------------
 
 
-def _own(resource: ConfigResource, entry: ConfigEntry) -> bool:
-    return entry.source == own_source(resource)
+def _own(resource: config.ConfigResource, entry: config.ConfigEntry) -> bool:
+    return entry.source == config.own_source(resource)
 
 
-def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[Place, str]:
+def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[triage_events.Place, str]:
     """All that is shown of a snapshot where the other one knows the place too. read: the earlier of the two."""
     return dict(_shown(of, beside, read))
 
 
-def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[Place, str]]:
+def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[triage_events.Place, str]]:
     if "cluster" in read.read_at:
         for broker in of.cluster.brokers:
-            yield Place(Kind.BROKER, BrokerTarget(broker.id)), "fenced" if broker.fenced else "up"
+            yield (
+                triage_events.Place(triage_events.Kind.BROKER, changes.BrokerTarget(broker.id)),
+                "fenced" if broker.fenced else "up",
+            )
     if all("quorum" in each.read_at and (each.quorum or "cluster" in each.read_at) for each in (of, beside)):
         number = of.quorum.leader_id if of.quorum else of.cluster.controller_id
         if number >= 0:
-            yield Place(Kind.CONTROLLER, CLUSTER_DEFAULT), str(number)
+            yield triage_events.Place(triage_events.Kind.CONTROLLER, config.CLUSTER_DEFAULT), str(number)
     if "quorum" in read.read_at and of.quorum is not None and beside.quorum is not None:
         for voter in of.quorum.voters:
-            yield Place(Kind.VOTER, VoterTarget(voter.id, voter.directory_id)), VOTES
+            yield (
+                triage_events.Place(triage_events.Kind.VOTER, changes.VoterTarget(voter.id, voter.directory_id)),
+                triage_events.VOTES,
+            )
     if "topics" in read.read_at:
         for name, topic in of.topics.items():
-            yield Place(Kind.TOPIC, TopicTarget(name), PARTITIONS), str(len(topic.partitions))
+            yield (
+                triage_events.Place(triage_events.Kind.TOPIC, changes.TopicTarget(name), triage_events.PARTITIONS),
+                str(len(topic.partitions)),
+            )
             other = beside.topics.get(name)
             if other is None:
                 continue
             assert topic.topic_id is not None
-            yield Place(Kind.TOPIC, TopicTarget(name), ID), topic.topic_id
+            yield (
+                triage_events.Place(triage_events.Kind.TOPIC, changes.TopicTarget(name), triage_events.ID),
+                topic.topic_id,
+            )
             for one, its in zip(topic.partitions, other.partitions, strict=False):
-                yield Place(Kind.REPLICAS, MoveTarget(name, one.number)), ",".join(map(str, one.replicas))
+                yield (
+                    triage_events.Place(triage_events.Kind.REPLICAS, changes.MoveTarget(name, one.number)),
+                    ",".join(map(str, one.replicas)),
+                )
                 if one.leader >= 0:
-                    yield Place(Kind.LEADER, PartitionTarget(name, one.number)), str(one.leader)
+                    yield (
+                        triage_events.Place(triage_events.Kind.LEADER, changes.PartitionTarget(name, one.number)),
+                        str(one.leader),
+                    )
                 for number in set(one.isr) & set(its.replicas):
-                    yield Place(Kind.ISR, PartitionTarget(name, one.number), str(number)), IN_SYNC
+                    yield (
+                        triage_events.Place(
+                            triage_events.Kind.ISR, changes.PartitionTarget(name, one.number), str(number)
+                        ),
+                        triage_events.IN_SYNC,
+                    )
     for resource in of.configs.keys() & beside.configs.keys():
         for entry in of.configs[resource]:
             if _own(resource, entry):
-                yield Place(Kind.CONFIG, resource, entry.name), HIDDEN if entry.hidden else entry.value or ""
+                yield (
+                    triage_events.Place(triage_events.Kind.CONFIG, resource, entry.name),
+                    HIDDEN if entry.hidden else entry.value or "",
+                )
     if "quotas" in read.read_at:
         for entity, values in of.quotas.items():
             for key, value in values.items():
-                yield Place(Kind.QUOTA, entity, key), repr(value)
+                yield triage_events.Place(triage_events.Kind.QUOTA, entity, key), repr(value)
     if "acls" in read.read_at:
         for binding in of.acls:
-            yield Place(Kind.ACL, binding), PRESENT
+            yield triage_events.Place(triage_events.Kind.ACL, binding), triage_events.PRESENT
     if "scram" in read.read_at:
         for user, credentials in of.scram.items():
             for each in credentials:
-                yield Place(Kind.SCRAM, ScramUser(user, each.mechanism)), str(each.iterations)
+                yield (
+                    triage_events.Place(triage_events.Kind.SCRAM, changes.ScramUser(user, each.mechanism)),
+                    str(each.iterations),
+                )
     if "tokens" in read.read_at:
         for id_, token in of.tokens.items():
-            yield Place(Kind.TOKEN, TokenTarget(id_)), str(token.expires)
+            yield triage_events.Place(triage_events.Kind.TOKEN, changes.TokenTarget(id_)), str(token.expires)
     if "groups" in read.read_at:
         for name, group in of.groups.items():
-            yield Place(Kind.GROUP, GroupTarget(name), STATE), group.state
+            yield (
+                triage_events.Place(triage_events.Kind.GROUP, changes.GroupTarget(name), triage_events.STATE),
+                group.state,
+            )
             other_group = beside.groups.get(name)
             if group.members is not None and other_group is not None and other_group.members is not None:
-                yield Place(Kind.GROUP, GroupTarget(name), MEMBERS), str(len(group.members))
+                yield (
+                    triage_events.Place(triage_events.Kind.GROUP, changes.GroupTarget(name), triage_events.MEMBERS),
+                    str(len(group.members)),
+                )
 
 
 @given(_two())
@@ -248,7 +240,7 @@ def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Sn
     old, new = two
     facts = _facts(old, new, old)
     seen = set()
-    for place, was, became in differences(old, new):
+    for place, was, became in triage_events.differences(old, new):
         # A topic's id is known of both or of none: one that comes or goes is not told by its id.
         assert place not in seen, "each place once"
         seen.add(place)
@@ -264,16 +256,16 @@ def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Sn
 @given(_snapshot())
 def test_equal_snapshots_have_no_differences(one: Snapshot) -> None:
     again = replace(one, topics=dict(one.topics), configs=dict(one.configs), groups=dict(one.groups), acls=(*one.acls,))
-    assert list(differences(one, again)) == []
-    assert list(differences(one, one)) == []
+    assert list(triage_events.differences(one, again)) == []
+    assert list(triage_events.differences(one, one)) == []
 
 
 @given(_two())
 @settings(max_examples=75)
 def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
-    found = list(differences(old, new))
-    made = events(found, old, new, NOW)
+    found = list(triage_events.differences(old, new))
+    made = triage_events.events(found, old, new, NOW)
     by_place = {each.place: each for each in found}
     assert sorted(repr(place) for each in made for place in each.places) == sorted(map(repr, by_place))
     for each in made:
@@ -286,44 +278,53 @@ def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]
 
 @given(st.lists(st.integers(0, 400), max_size=6))
 def test_the_last_ones_are_kept_and_the_others_counted(batches: list[int]) -> None:
-    record, made = Record(THEN), 0
+    record, made = triage_events.Record(THEN), 0
     for size in batches:
         batch = [_event(str(made + place)) for place in range(size)]
         record, made = record.with_events(batch), made + size
     kept = [each.became for each in record.events]
-    assert kept == [str(number) for number in range(made - 1, -1, -1)][:MOST_EVENTS]
-    assert record.dropped == max(0, made - MOST_EVENTS)
+    assert kept == [str(number) for number in range(made - 1, -1, -1)][: triage_events.MOST_EVENTS]
+    assert record.dropped == max(0, made - triage_events.MOST_EVENTS)
 
 
-def _event(became: str, places: int = 1) -> Event:
-    place = Place(Kind.CONFIG, topic_resource("orders"), "retention.ms")
-    return Event(Kind.CONFIG, (place,) * places, places, 1, "1", became, THEN, NOW, Severity.WARNING)
+def _event(became: str, places: int = 1) -> triage_events.Event:
+    place = triage_events.Place(triage_events.Kind.CONFIG, config.topic_resource("orders"), "retention.ms")
+    return triage_events.Event(
+        triage_events.Kind.CONFIG, (place,) * places, places, 1, "1", became, THEN, NOW, Severity.WARNING
+    )
 
 
 # -- single rules ------------------------------------------------------------------------------------------------------
 
 
-def _between(old: Snapshot, new: Snapshot) -> list[Event]:
-    return events(differences(old, new), old, new, NOW)
+def _between(old: Snapshot, new: Snapshot) -> list[triage_events.Event]:
+    return triage_events.events(triage_events.differences(old, new), old, new, NOW)
 
 
-def _with_topics(*topics: Topic, at: datetime = THEN) -> Snapshot:
+def _with_topics(*topics: cluster.Topic, at: datetime = THEN) -> Snapshot:
     return Snapshot(topics={each.name: each for each in topics}, read_at={"topics": at})
 
 
 def test_a_replica_that_was_moved_away_is_not_out_of_sync() -> None:
-    old = _with_topics(Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),)))
-    new = _with_topics(Topic("orders", (Partition(0, 1, (1, 2, 4), (1, 2, 4)),)), at=NOW)
+    old = _with_topics(cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3)),)))
+    new = _with_topics(cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 4), (1, 2, 4)),)), at=NOW)
     (moved,) = _between(old, new)
-    assert (moved.kind, moved.was, moved.became, moved.trouble) == (Kind.REPLICAS, "1,2,3", "1,2,4", False)
+    assert (moved.kind, moved.was, moved.became, moved.trouble) == (
+        triage_events.Kind.REPLICAS,
+        "1,2,3",
+        "1,2,4",
+        False,
+    )
     assert (moved.since, moved.until) == (THEN, NOW)
 
 
 def test_a_shorter_retention_is_trouble_and_a_longer_one_is_not() -> None:
     def configs(value: str | None) -> Snapshot:
-        own = () if value is None else (ConfigEntry("retention.ms", value, DYNAMIC_TOPIC_CONFIG),)
-        resource = topic_resource("audit")
-        return Snapshot(configs={resource: ConfigSet(own)}, configs_at={resource: THEN}, read_at={"configs": THEN})
+        own = () if value is None else (config.ConfigEntry("retention.ms", value, codes.DYNAMIC_TOPIC_CONFIG),)
+        resource = config.topic_resource("audit")
+        return Snapshot(
+            configs={resource: config.ConfigSet(own)}, configs_at={resource: THEN}, read_at={"configs": THEN}
+        )
 
     def trouble(was: str | None, became: str | None) -> bool:
         (event,) = _between(configs(was), configs(became))
@@ -338,18 +339,18 @@ def test_a_shorter_retention_is_trouble_and_a_longer_one_is_not() -> None:
 
 
 def test_what_topics_inherit_is_an_event_of_where_it_is_set() -> None:
-    default = (ConfigEntry("log.retention.ms", "5", DYNAMIC_DEFAULT_BROKER_CONFIG),)
-    inherited = (ConfigEntry("retention.ms", "5", DYNAMIC_DEFAULT_BROKER_CONFIG),)
-    before = {CLUSTER_DEFAULT: ConfigSet(()), topic_resource("a"): ConfigSet(())}
-    after = {CLUSTER_DEFAULT: ConfigSet(default), topic_resource("a"): ConfigSet(inherited)}
+    default = (config.ConfigEntry("log.retention.ms", "5", codes.DYNAMIC_DEFAULT_BROKER_CONFIG),)
+    inherited = (config.ConfigEntry("retention.ms", "5", codes.DYNAMIC_DEFAULT_BROKER_CONFIG),)
+    before = {config.CLUSTER_DEFAULT: config.ConfigSet(()), config.topic_resource("a"): config.ConfigSet(())}
+    after = {config.CLUSTER_DEFAULT: config.ConfigSet(default), config.topic_resource("a"): config.ConfigSet(inherited)}
     (event,) = _between(Snapshot(configs=before), Snapshot(configs=after))
-    assert event.place == Place(Kind.CONFIG, CLUSTER_DEFAULT, "log.retention.ms")
+    assert event.place == triage_events.Place(triage_events.Kind.CONFIG, config.CLUSTER_DEFAULT, "log.retention.ms")
 
 
 def test_a_brokers_own_value_is_no_event_of_the_default() -> None:
-    own = (ConfigEntry("log.cleaner.threads", "2", DYNAMIC_BROKER_CONFIG),)
-    one = ConfigResource(BROKER, "1")
-    (event,) = _between(Snapshot(configs={one: ConfigSet(())}), Snapshot(configs={one: ConfigSet(own)}))
+    own = (config.ConfigEntry("log.cleaner.threads", "2", codes.DYNAMIC_BROKER_CONFIG),)
+    one = config.ConfigResource(codes.BROKER, "1")
+    (event,) = _between(Snapshot(configs={one: config.ConfigSet(())}), Snapshot(configs={one: config.ConfigSet(own)}))
     assert (event.place.about, event.was, event.became) == (one, None, "2")
 
 
@@ -357,10 +358,10 @@ def test_a_brokers_own_value_is_no_event_of_the_default() -> None:
 
 
 def _watched(at: datetime, **parts: Any) -> Snapshot:
-    resources = (topic_resource("orders"), broker_resource(1), CLUSTER_DEFAULT)
+    resources = (config.topic_resource("orders"), config.broker_resource(1), config.CLUSTER_DEFAULT)
     watched = Snapshot(
-        cluster=ClusterInfo("c", 1, (Broker(1, "h", 9092),)),
-        topics={"orders": Topic("orders", ())},
+        cluster=cluster.ClusterInfo("c", 1, (cluster.Broker(1, "h", 9092),)),
+        topics={"orders": cluster.Topic("orders", ())},
         configs_at=dict.fromkeys(resources, at),
         read_at=dict.fromkeys(PARTS, at),
     )
@@ -382,26 +383,33 @@ def test_what_is_not_watched_is_said() -> None:
 
 
 def _large(isr: tuple[int, ...], at: datetime) -> Snapshot:
-    topics = (Topic(f"t{n}", tuple(Partition(p, 1, (1, 2, 3), isr) for p in range(8))) for n in range(5_000))
+    topics = (
+        cluster.Topic(f"t{n}", tuple(cluster.Partition(p, 1, (1, 2, 3), isr) for p in range(8))) for n in range(5_000)
+    )
     return _with_topics(*topics, at=at)
 
 
 def test_forty_thousand_replicas_out_of_sync_are_one_event() -> None:
     old, new = _large((1, 2, 3), THEN), _large((1, 3), NOW)
     (event,) = _between(old, new)
-    assert (event.kind, event.place.key, event.count, event.units) == (Kind.ISR, "2", 40_000, 5_000)
+    assert (event.kind, event.place.key, event.count, event.units) == (triage_events.Kind.ISR, "2", 40_000, 5_000)
     assert event.trouble
-    (kept,) = Record(THEN).with_events([event]).events
-    assert (kept.count, len(kept.places)) == (40_000, MOST_PLACES)
+    (kept,) = triage_events.Record(THEN).with_events([event]).events
+    assert (kept.count, len(kept.places)) == (40_000, triage_events.MOST_PLACES)
 
 
 def test_few_topics_are_an_event_each() -> None:
     def some(isr: tuple[int, ...]) -> Snapshot:
-        return _with_topics(*(Topic(f"t{n}", (Partition(0, 1, (1, 2), isr),) * 1) for n in range(MOST_LINES)))
+        return _with_topics(
+            *(
+                cluster.Topic(f"t{n}", (cluster.Partition(0, 1, (1, 2), isr),) * 1)
+                for n in range(triage_events.MOST_LINES)
+            )
+        )
 
     made = _between(some((1, 2)), some((1,)))
     assert [(each.place.about, each.count) for each in made] == [
-        (PartitionTarget(f"t{n}", 0), 1) for n in range(MOST_LINES)
+        (changes.PartitionTarget(f"t{n}", 0), 1) for n in range(triage_events.MOST_LINES)
     ]
 
 
@@ -409,25 +417,27 @@ def test_a_tick_without_changes_costs_little() -> None:
     """40,000 partitions that were read again and are equal: 20 ms of CPU at most, of which identities take most."""
     old = _large((1, 2, 3), THEN)
     new = replace(old, topics=dict(old.topics), read_at={"topics": NOW})  # the worst: not even the mapping is shared
-    assert list(differences(old, new)) == []
-    assert least_cpu_seconds(lambda: list(differences(old, new)), 5) < 0.02
+    assert list(triage_events.differences(old, new)) == []
+    assert least_cpu_seconds(lambda: list(triage_events.differences(old, new)), 5) < 0.02
 
 
 def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
     """Their directories are known from then on; one that is formatted again is another voter."""
 
     def quorum(**directories: str) -> Snapshot:
-        voters = tuple(QuorumReplica(int(each[1:]), 1, 0, directory_id=id_) for each, id_ in directories.items())
-        return Snapshot(quorum=Quorum(1, 1, 1, voters, ()), read_at={"quorum": THEN})
+        voters = tuple(
+            cluster.QuorumReplica(int(each[1:]), 1, 0, directory_id=id_) for each, id_ in directories.items()
+        )
+        return Snapshot(quorum=cluster.Quorum(1, 1, 1, voters, ()), read_at={"quorum": THEN})
 
     static, dynamic = quorum(n1="", n2=""), quorum(n1="a", n2="b")
-    assert list(differences(static, dynamic)) == []
+    assert list(triage_events.differences(static, dynamic)) == []
     again = quorum(n1="a", n2="c", n3="d")
-    changed = [(each.place.about, each.was, each.became) for each in differences(dynamic, again)]
+    changed = [(each.place.about, each.was, each.became) for each in triage_events.differences(dynamic, again)]
     assert changed == [
-        (VoterTarget(2, "b"), VOTES, None),
-        (VoterTarget(2, "c"), None, VOTES),
-        (VoterTarget(3, "d"), None, VOTES),
+        (changes.VoterTarget(2, "b"), triage_events.VOTES, None),
+        (changes.VoterTarget(2, "c"), None, triage_events.VOTES),
+        (changes.VoterTarget(3, "d"), None, triage_events.VOTES),
     ]
 
 
@@ -435,19 +445,21 @@ async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
     """What is read next is found among them while keys have their turn."""
     compared, turns = 0, [0]
 
-    def resources() -> Iterator[ConfigResource]:
+    def resources() -> Iterator[config.ConfigResource]:
         nonlocal compared
         for number in range(100_000):
             compared += 1
-            yield topic_resource(f"t{number:06}")
+            yield config.topic_resource(f"t{number:06}")
 
     async def other_work() -> None:
         while True:
             turns.append(compared)
             await asyncio.sleep(0)
 
-    read_at = {topic_resource(f"t{number:06}"): NOW for number in range(100_000) if number % 1_000}
-    read_at |= {topic_resource(f"t{number:06}"): THEN - timedelta(seconds=number) for number in (7, 9_007, 80_007)}
+    read_at = {config.topic_resource(f"t{number:06}"): NOW for number in range(100_000) if number % 1_000}
+    read_at |= {
+        config.topic_resource(f"t{number:06}"): THEN - timedelta(seconds=number) for number in (7, 9_007, 80_007)
+    }
     others = asyncio.create_task(other_work())
     found = await longest_ago(resources(), read_at, NOW, 102)
     others.cancel()

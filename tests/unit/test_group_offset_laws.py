@@ -15,17 +15,8 @@ from console.language.offset_files import offset_rows
 from console.language.statements import EditStatement
 from console.language.unparse import unparse
 from console.language.verbs.reset import ResetOffsets
+from console.model import cluster
 from console.model.changes import CommitOffsets, DeleteOffsets, GroupTarget
-from console.model.cluster import (
-    CommittedOffset,
-    Group,
-    GroupMember,
-    GroupOffset,
-    GroupPosition,
-    LogRange,
-    Partition,
-    Topic,
-)
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
@@ -40,18 +31,24 @@ from console.plan.risks import effects, risks
 from tests.support.cpu_time import least_cpu_seconds
 
 PARTITIONS = 4
-Offsets = Mapping[int, CommittedOffset]
+Offsets = Mapping[int, cluster.CommittedOffset]
 
 
 def snapshot_of(
-    logs: Mapping[int, LogRange], committed: Offsets, *, type_: str = "classic", members: tuple[GroupMember, ...] = ()
+    logs: Mapping[int, cluster.LogRange],
+    committed: Offsets,
+    *,
+    type_: str = "classic",
+    members: tuple[cluster.GroupMember, ...] = (),
 ) -> Snapshot:
-    group = Group("g", "Stable" if members else "Empty", type_, "consumer", members=members)
+    group = cluster.Group("g", "Stable" if members else "Empty", type_, "consumer", members=members)
     places = {("t", number): each for number, each in committed.items()}
     return Snapshot(
-        topics={"t": Topic("t", tuple(Partition(number, 1, (1,), (1,)) for number in logs), topic_id="id")},
+        topics={
+            "t": cluster.Topic("t", tuple(cluster.Partition(number, 1, (1,), (1,)) for number in logs), topic_id="id")
+        },
         groups={"g": group},
-        group_positions={"g": GroupPosition(group, places), "new": GroupPosition(None, {})},
+        group_positions={"g": cluster.GroupPosition(group, places), "new": cluster.GroupPosition(None, {})},
         log_ranges={("t", number): each for number, each in logs.items()},
     )
 
@@ -71,10 +68,10 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     logs, committed = {}, {}
     for number in range(draw(st.integers(1, PARTITIONS))):
         start = draw(st.integers(0, 1_000))
-        logs[number] = LogRange(start, start + draw(st.integers(0, 1_000)))
+        logs[number] = cluster.LogRange(start, start + draw(st.integers(0, 1_000)))
         if draw(st.booleans()):
             offset = draw(st.integers(0, logs[number].end))
-            committed[number] = CommittedOffset(offset, draw(st.integers(-1, 5)), draw(st.text(max_size=5)))
+            committed[number] = cluster.CommittedOffset(offset, draw(st.integers(-1, 5)), draw(st.text(max_size=5)))
     return snapshot_of(logs, committed)
 
 
@@ -105,7 +102,7 @@ def test_what_takes_a_change_back_makes_what_was(world: Snapshot, command: str) 
 def test_what_is_read_again_or_never_adds_up(world: Snapshot, offset: int) -> None:
     for (topic, number), committed in world.group_positions["g"].committed.items():
         log = world.log_ranges[topic, number]
-        again, never = forecast(GroupOffset(committed, log), offset)
+        again, never = forecast(cluster.GroupOffset(committed, log), offset)
         at = max(committed.offset, log.start)
         assert min(again, never) == 0
         assert never - again == offset - at
@@ -117,7 +114,7 @@ def test_the_sum_of_a_group_is_that_of_its_lines(world: Snapshot) -> None:
     again = sum(
         forecast(each.was, each.edit.offset)[0]
         for each in report.added
-        if isinstance(each.was, GroupOffset) and isinstance(each.edit, CommitOffset)
+        if isinstance(each.was, cluster.GroupOffset) and isinstance(each.edit, CommitOffset)
     )
     lines = [line for lines in effects(report.added, world).values() for line in lines]
     if len(report.added) > 1 and again:
@@ -165,9 +162,9 @@ def test_an_edit_is_the_command_that_stages_it(
 ) -> None:
     edit = CommitOffset(group, "t", 3, offset, epoch, metadata, restored, share)
     (statement,) = parse(command_of(edit))
-    position = GroupPosition(None, {})
+    position = cluster.GroupPosition(None, {})
     world = Snapshot(
-        topics={"t": Topic("t", tuple(Partition(number, 1, (1,), (1,)) for number in range(4)))},
+        topics={"t": cluster.Topic("t", tuple(cluster.Partition(number, 1, (1,), (1,)) for number in range(4)))},
         group_positions={group: position},
     )
     assert isinstance(statement, EditStatement)
@@ -189,8 +186,8 @@ def _iso(ms: int) -> str:
 
 
 def test_members_are_named_where_a_group_is_refused() -> None:
-    members = tuple(GroupMember(f"m{n}", f"client-{n}", f"/10.0.0.{n}") for n in range(5))
-    world = snapshot_of({0: LogRange(0, 9)}, {0: CommittedOffset(3)}, members=members)
+    members = tuple(cluster.GroupMember(f"m{n}", f"client-{n}", f"/10.0.0.{n}") for n in range(5))
+    world = snapshot_of({0: cluster.LogRange(0, 9)}, {0: cluster.CommittedOffset(3)}, members=members)
     for command in ("reset group g to earliest", "delete group g", "delete group g topic t"):
         (refused,) = staged(command, world).refused
         text = "group g has 5 members: client-0 at 10.0.0.0, client-1 at 10.0.0.1, client-2 at 10.0.0.2 and 2 more"
@@ -199,14 +196,14 @@ def test_members_are_named_where_a_group_is_refused() -> None:
 
 
 def test_a_streams_application_keeps_its_own_topics() -> None:
-    world = snapshot_of({0: LogRange(0, 9)}, {0: CommittedOffset(3)}, type_="streams")
+    world = snapshot_of({0: cluster.LogRange(0, 9)}, {0: cluster.CommittedOffset(3)}, type_="streams")
     own = "g-counts-repartition"
     position = world.group_positions["g"]
-    offsets = {**position.committed, (own, 0): CommittedOffset(1)}
-    positions = {"g": GroupPosition(position.group, offsets)}
-    logs = {**world.log_ranges, (own, 0): LogRange(0, 5)}
+    offsets = {**position.committed, (own, 0): cluster.CommittedOffset(1)}
+    positions = {"g": cluster.GroupPosition(position.group, offsets)}
+    logs = {**world.log_ranges, (own, 0): cluster.LogRange(0, 5)}
     world = Snapshot(
-        topics={**world.topics, own: Topic(own, (Partition(0, 1, (1,), (1,)),))},
+        topics={**world.topics, own: cluster.Topic(own, (cluster.Partition(0, 1, (1,), (1,)),))},
         group_positions=positions,
         log_ranges=logs,
     )
@@ -243,8 +240,8 @@ def test_a_file_with_a_column_of_groups_is_read_for_one() -> None:
 @pytest.mark.parametrize("count", [10_000])
 def test_ten_thousand_partitions_take_few_requests_and_no_quadratic_time(count: int) -> None:
     def work(partitions: int) -> Callable[[], None]:
-        logs = {number: LogRange(0, 100) for number in range(partitions)}
-        world = snapshot_of(logs, {number: CommittedOffset(50) for number in range(partitions)})
+        logs = {number: cluster.LogRange(0, 100) for number in range(partitions)}
+        world = snapshot_of(logs, {number: cluster.CommittedOffset(50) for number in range(partitions)})
 
         def once() -> None:
             report = staged("reset group g to earliest", world)
@@ -265,8 +262,8 @@ def test_ten_thousand_partitions_take_few_requests_and_no_quadratic_time(count: 
 
 
 def test_a_request_is_cut_by_what_its_coordinator_writes() -> None:
-    logs = {number: LogRange(0, 100) for number in range(2_000)}
-    world = snapshot_of(logs, {number: CommittedOffset(50) for number in range(2_000)})
+    logs = {number: cluster.LogRange(0, 100) for number in range(2_000)}
+    world = snapshot_of(logs, {number: cluster.CommittedOffset(50) for number in range(2_000)})
     text = "x" * 1_000
     report = staged(f"reset group g to offset 7 metadata {text}", world)
     steps = compile_plan(report.plan, Facts())

@@ -8,27 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.plan_results import with_source
-from console.model.broker_keys import TOPIC_SYNONYMS, broker_synonyms, chain, layers_of, listener_base, names_touched
+from console.model import broker_keys, config
+from console.model import inheritance as model_inheritance
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, ConfigSource
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    topic_resource,
-)
-from console.model.inheritance import (
-    UNKNOWN,
-    Inheritance,
-    Inherited,
-    by_broker,
-    differing,
-    from_broker,
-    given_as,
-    in_terms_of,
-)
 from console.model.snapshot import Snapshot
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
@@ -36,11 +18,16 @@ from console.plan.plan import EMPTY, stage
 from console.plan.values import LONG
 from tests.support.model_cluster import ModelCluster
 
-T1, T2, B1, B2 = topic_resource("t1"), topic_resource("t2"), broker_resource(1), broker_resource(2)
+T1, T2, B1, B2 = (
+    config.topic_resource("t1"),
+    config.topic_resource("t2"),
+    config.broker_resource(1),
+    config.broker_resource(2),
+)
 DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = (ConfigSource(number) for number in (2, 3, 4, 5))
 
 
-def cluster(**configs: dict[ConfigResource, dict[str, str]]) -> ModelCluster:
+def cluster(**configs: dict[config.ConfigResource, dict[str, str]]) -> ModelCluster:
     return ModelCluster(
         static={1: {"log.retention.hours": "24"}, 2: {}}, topics={"t1": 1, "t2": 1}, configs=configs.get("configs", {})
     )
@@ -48,23 +35,25 @@ def cluster(**configs: dict[ConfigResource, dict[str, str]]) -> ModelCluster:
 
 def test_the_brokers_own_settings_give_topics_different_values() -> None:
     snapshot = cluster(configs={B2: {"log.retention.ms": "5000"}, T1: {"retention.ms": "1"}}).describe()
-    assert by_broker(snapshot, "retention.ms") == {
-        1: Inherited("86400000", STATIC, "log.retention.hours"),
-        2: Inherited("5000", DYNAMIC_BROKER, "log.retention.ms"),
+    assert model_inheritance.by_broker(snapshot, "retention.ms") == {
+        1: model_inheritance.Inherited("86400000", STATIC, "log.retention.hours"),
+        2: model_inheritance.Inherited("5000", DYNAMIC_BROKER, "log.retention.ms"),
     }
-    assert differing(snapshot, "retention.ms") == by_broker(snapshot, "retention.ms")
-    assert differing(snapshot, "cleanup.policy") == {}
-    assert by_broker(snapshot, "leader.replication.throttled.replicas") == {}
+    assert model_inheritance.differing(snapshot, "retention.ms") == model_inheritance.by_broker(
+        snapshot, "retention.ms"
+    )
+    assert model_inheritance.differing(snapshot, "cleanup.policy") == {}
+    assert model_inheritance.by_broker(snapshot, "leader.replication.throttled.replicas") == {}
 
 
 @pytest.mark.parametrize("seen_by", [1, 2])
 def test_by_broker_is_what_each_broker_describes(seen_by: int) -> None:
-    model = cluster(configs={B2: {"log.retention.ms": "5000"}, CLUSTER_DEFAULT: {"log.preallocate": "true"}})
+    model = cluster(configs={B2: {"log.retention.ms": "5000"}, config.CLUSTER_DEFAULT: {"log.preallocate": "true"}})
     snapshot = model.describe(seen_by)
-    for key in TOPIC_SYNONYMS:
+    for key in broker_keys.TOPIC_SYNONYMS:
         entry = snapshot.configs[T2].get(key)
         if entry is not None:
-            assert by_broker(snapshot, key)[seen_by].value == entry.value
+            assert model_inheritance.by_broker(snapshot, key)[seen_by].value == entry.value
 
 
 def test_an_overridden_key_whose_broker_value_is_in_hours_is_found_on_the_broker() -> None:
@@ -73,88 +62,97 @@ def test_an_overridden_key_whose_broker_value_is_in_hours_is_found_on_the_broker
     entry = snapshot.configs[T1].get("retention.ms")
     assert entry is not None
     assert [synonym.source.name for synonym in entry.synonyms] == ["DYNAMIC_TOPIC_CONFIG"]
-    found = Inheritance(snapshot).without_override(T1, "retention.ms")
-    assert found == Inherited("86400000", STATIC, "log.retention.hours")
+    found = model_inheritance.Inheritance(snapshot).without_override(T1, "retention.ms")
+    assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
 
 
 def test_without_the_brokers_configs_another_topic_tells() -> None:
     snapshot = cluster(configs={T1: {"retention.ms": "1"}}).describe()
     topics_only = replace(snapshot, configs={r: c for r, c in snapshot.configs.items() if r in (T1, T2)})
-    assert Inheritance(topics_only).without_override(T1, "retention.ms").value == "86400000"
+    assert model_inheritance.Inheritance(topics_only).without_override(T1, "retention.ms").value == "86400000"
     alone = replace(snapshot, configs={T1: snapshot.configs[T1]})
-    assert Inheritance(alone).without_override(T1, "retention.ms") == UNKNOWN
-    assert Inheritance(alone).without_override(T1, "cleanup.policy").value == "delete"
+    assert model_inheritance.Inheritance(alone).without_override(T1, "retention.ms") == model_inheritance.UNKNOWN
+    assert model_inheritance.Inheritance(alone).without_override(T1, "cleanup.policy").value == "delete"
 
 
 def test_a_broker_falls_back_to_the_cluster_default_then_to_its_file() -> None:
-    snapshot = cluster(configs={B1: {"max.connections": "5"}, CLUSTER_DEFAULT: {"max.connections": "7"}}).describe()
-    inheritance = Inheritance(snapshot)
-    assert inheritance.without_override(B1, "max.connections") == Inherited("7", DYNAMIC_DEFAULT, "max.connections")
+    snapshot = cluster(
+        configs={B1: {"max.connections": "5"}, config.CLUSTER_DEFAULT: {"max.connections": "7"}}
+    ).describe()
+    inheritance = model_inheritance.Inheritance(snapshot)
+    assert inheritance.without_override(B1, "max.connections") == model_inheritance.Inherited(
+        "7", DYNAMIC_DEFAULT, "max.connections"
+    )
     assert inheritance.without_override(B2, "max.connections").value == "7"
-    assert inheritance.without_override(B2, "no.such.key") == Inherited(None)
+    assert inheritance.without_override(B2, "no.such.key") == model_inheritance.Inherited(None)
 
 
 def test_a_broker_key_in_hours_is_told_in_the_keys_own_unit() -> None:
     snapshot = cluster(configs={B1: {"log.retention.ms": "5"}}).describe()
-    found = Inheritance(snapshot).without_override(B1, "log.retention.ms")
-    assert found == Inherited("86400000", STATIC, "log.retention.hours")
+    found = model_inheritance.Inheritance(snapshot).without_override(B1, "log.retention.ms")
+    assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
 
 
 def test_below_the_cluster_default_the_brokers_have_to_agree() -> None:
-    default = {CLUSTER_DEFAULT: {"max.connections": "7", "compression.type": "lz4"}}
+    default = {config.CLUSTER_DEFAULT: {"max.connections": "7", "compression.type": "lz4"}}
     model = ModelCluster(static={1: {"compression.type": "gzip"}, 2: {}}, configs=default)
-    inheritance = Inheritance(model.describe())
-    assert inheritance.without_override(CLUSTER_DEFAULT, "max.connections").value == "2147483647"
-    assert inheritance.without_override(CLUSTER_DEFAULT, "compression.type") == UNKNOWN
+    inheritance = model_inheritance.Inheritance(model.describe())
+    assert inheritance.without_override(config.CLUSTER_DEFAULT, "max.connections").value == "2147483647"
+    assert inheritance.without_override(config.CLUSTER_DEFAULT, "compression.type") == model_inheritance.UNKNOWN
 
 
 def test_groups_client_metrics_and_loggers() -> None:
-    group, metrics = ConfigResource(GROUP, "g1"), ConfigResource(CLIENT_METRICS, "m1")
+    group, metrics = config.ConfigResource(GROUP, "g1"), config.ConfigResource(CLIENT_METRICS, "m1")
     model = cluster(configs={group: {"consumer.session.timeout.ms": "5"}, metrics: {"interval.ms": "5"}})
-    inheritance = Inheritance(model.describe())
-    assert inheritance.without_override(group, "consumer.session.timeout.ms") == Inherited(
+    inheritance = model_inheritance.Inheritance(model.describe())
+    assert inheritance.without_override(group, "consumer.session.timeout.ms") == model_inheritance.Inherited(
         "45000", DEFAULT, "group.consumer.session.timeout.ms"
     )
-    assert inheritance.without_override(metrics, "interval.ms") == Inherited("300000", DEFAULT, "interval.ms")
-    assert inheritance.without_override(ConfigResource(BROKER_LOGGER, "1"), "root") == UNKNOWN
+    assert inheritance.without_override(metrics, "interval.ms") == model_inheritance.Inherited(
+        "300000", DEFAULT, "interval.ms"
+    )
+    assert inheritance.without_override(config.ConfigResource(BROKER_LOGGER, "1"), "root") == model_inheritance.UNKNOWN
 
 
 def test_a_hidden_value_stays_hidden() -> None:
     key = "listener.name.x.ssl.keystore.password"
-    snapshot = cluster(configs={B1: {key: "hush"}, CLUSTER_DEFAULT: {key: "hush"}}).describe()
-    found = Inheritance(snapshot).without_override(B1, key)
-    assert found == Inherited(None, DYNAMIC_DEFAULT, key, hidden=True)
+    snapshot = cluster(configs={B1: {key: "hush"}, config.CLUSTER_DEFAULT: {key: "hush"}}).describe()
+    found = model_inheritance.Inheritance(snapshot).without_override(B1, key)
+    assert found == model_inheritance.Inherited(None, DYNAMIC_DEFAULT, key, hidden=True)
 
 
 def test_kafkas_default_is_not_what_is_inherited() -> None:
     snapshot = cluster(
-        configs={CLUSTER_DEFAULT: {"log.cleanup.policy": "compact"}, T1: {"cleanup.policy": "x"}}
+        configs={config.CLUSTER_DEFAULT: {"log.cleanup.policy": "compact"}, T1: {"cleanup.policy": "x"}}
     ).describe()
-    inheritance = Inheritance(snapshot)
+    inheritance = model_inheritance.Inheritance(snapshot)
     for resource, key in ((T1, "cleanup.policy"), (T2, "cleanup.policy"), (B1, "log.cleanup.policy")):
         assert inheritance.default(resource, key) == "delete"
-    assert inheritance.default(CLUSTER_DEFAULT, "log.cleanup.policy") == "delete"
+    assert inheritance.default(config.CLUSTER_DEFAULT, "log.cleanup.policy") == "delete"
     assert inheritance.default(T1, "leader.replication.throttled.replicas") == ""
-    assert Inheritance(Snapshot()).default(T1, "cleanup.policy") is None
+    assert model_inheritance.Inheritance(Snapshot()).default(T1, "cleanup.policy") is None
 
 
 def test_units_of_synonyms() -> None:
-    assert in_terms_of("retention.ms", "log.retention.hours", "168") == "604800000"
-    assert in_terms_of("log.retention.ms", "log.retention.minutes", "2") == "120000"
-    assert in_terms_of("retention.ms", "log.retention.hours", "-1") == "-1"
-    assert in_terms_of("retention.ms", "log.retention.ms", "5") == "5"
-    assert in_terms_of("cleanup.policy", "log.cleanup.policy", "compact") == "compact"
-    assert in_terms_of("x", "y", None) is None
+    assert model_inheritance.in_terms_of("retention.ms", "log.retention.hours", "168") == "604800000"
+    assert model_inheritance.in_terms_of("log.retention.ms", "log.retention.minutes", "2") == "120000"
+    assert model_inheritance.in_terms_of("retention.ms", "log.retention.hours", "-1") == "-1"
+    assert model_inheritance.in_terms_of("retention.ms", "log.retention.ms", "5") == "5"
+    assert model_inheritance.in_terms_of("cleanup.policy", "log.cleanup.policy", "compact") == "compact"
+    assert model_inheritance.in_terms_of("x", "y", None) is None
 
 
 def test_names_under_which_a_broker_looks() -> None:
     retention = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-    assert broker_synonyms("log.retention.minutes") == retention
-    assert broker_synonyms("max.connections") == ("max.connections",)
-    assert broker_synonyms("listener.name.x.max.connections") == ("listener.name.x.max.connections", "max.connections")
-    assert listener_base("listener.name.x.scram-sha-256.sasl.jaas.config") == "sasl.jaas.config"
-    assert listener_base("listeners") is None
-    assert names_touched(["log.retention.ms", "a"]) == {*retention, "a"}
+    assert broker_keys.broker_synonyms("log.retention.minutes") == retention
+    assert broker_keys.broker_synonyms("max.connections") == ("max.connections",)
+    assert broker_keys.broker_synonyms("listener.name.x.max.connections") == (
+        "listener.name.x.max.connections",
+        "max.connections",
+    )
+    assert broker_keys.listener_base("listener.name.x.scram-sha-256.sasl.jaas.config") == "sasl.jaas.config"
+    assert broker_keys.listener_base("listeners") is None
+    assert broker_keys.names_touched(["log.retention.ms", "a"]) == {*retention, "a"}
 
 
 SOURCES = st.sampled_from([DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT])
@@ -163,12 +161,12 @@ NAMES = st.sampled_from(["log.retention.ms", "log.retention.minutes", "log.reten
 
 @given(st.dictionaries(st.tuples(NAMES, SOURCES), st.integers(1, 99).map(str)))
 def test_a_chain_is_by_source_then_by_name_from_the_keys_own_on(values: dict[tuple[str, ConfigSource], str]) -> None:
-    def layers(name: str) -> list[Synonym]:
-        return [Synonym(name, value, source) for (of, source), value in values.items() if of == name]
+    def layers(name: str) -> list[config.Synonym]:
+        return [config.Synonym(name, value, source) for (of, source), value in values.items() if of == name]
 
     ranks = {"log.retention.ms": 0, "log.retention.minutes": 1, "log.retention.hours": 2}
     for key in ranks:
-        found = chain(layers, key)
+        found = broker_keys.chain(layers, key)
         assert [(s.source, ranks[s.name]) for s in found] == sorted((s.source, ranks[s.name]) for s in found)
         if any(name == key for name, _ in values):
             assert found[0].name == key
@@ -183,17 +181,20 @@ def test_a_chain_is_by_source_then_by_name_from_the_keys_own_on(values: dict[tup
 
 
 def test_what_a_broker_tells_of_each_name_is_taken_from_its_entries() -> None:
-    entry = ConfigEntry(
+    entry = config.ConfigEntry(
         "log.retention.ms",
         "5",
         DYNAMIC_BROKER,
-        synonyms=(Synonym("log.retention.ms", "5", DYNAMIC_BROKER), Synonym("log.retention.hours", "168", DEFAULT)),
+        synonyms=(
+            config.Synonym("log.retention.ms", "5", DYNAMIC_BROKER),
+            config.Synonym("log.retention.hours", "168", DEFAULT),
+        ),
     )
-    layers = layers_of(ConfigSet((entry,)))
-    assert list(layers("log.retention.ms")) == [Synonym("log.retention.ms", "5", DYNAMIC_BROKER)]
+    layers = broker_keys.layers_of(config.ConfigSet((entry,)))
+    assert list(layers("log.retention.ms")) == [config.Synonym("log.retention.ms", "5", DYNAMIC_BROKER)]
     assert list(layers("log.retention.hours")) == []
-    assert from_broker("retention.ms", ConfigSet((entry,))).value == "5"
-    assert from_broker("retention.ms", ConfigSet(())) == UNKNOWN
+    assert model_inheritance.from_broker("retention.ms", config.ConfigSet((entry,))).value == "5"
+    assert model_inheritance.from_broker("retention.ms", config.ConfigSet(())) == model_inheritance.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -207,20 +208,24 @@ def test_what_a_broker_tells_of_each_name_is_taken_from_its_entries() -> None:
         ("log.retention.ms", "log.retention.hours", "-1", "-1"),
     ],
 )
-@pytest.mark.parametrize("resource", [B1, CLUSTER_DEFAULT])
+@pytest.mark.parametrize("resource", [B1, config.CLUSTER_DEFAULT])
 def test_what_is_given_in_another_unit_is_converted_and_named(
-    resource: ConfigResource, key: str, weaker: str, given: str, inherited: str
+    resource: config.ConfigResource, key: str, weaker: str, given: str, inherited: str
 ) -> None:
     """As brokers describe it: the weaker name stands after the override, in its own unit."""
     source = DYNAMIC_DEFAULT if resource.is_cluster_default else DYNAMIC_BROKER
-    told = ConfigEntry(
-        key, "5", source, type=LONG, synonyms=(Synonym(key, "5", source), Synonym(weaker, given, STATIC))
+    told = config.ConfigEntry(
+        key, "5", source, type=LONG, synonyms=(config.Synonym(key, "5", source), config.Synonym(weaker, given, STATIC))
     )
-    own = ConfigEntry(key, "5", source, type=LONG, synonyms=(Synonym(key, "5", source),))
-    configs = {B1: ConfigSet((told,)), B2: ConfigSet((told,)), CLUSTER_DEFAULT: ConfigSet((own,))}
+    own = config.ConfigEntry(key, "5", source, type=LONG, synonyms=(config.Synonym(key, "5", source),))
+    configs = {
+        B1: config.ConfigSet((told,)),
+        B2: config.ConfigSet((told,)),
+        config.CLUSTER_DEFAULT: config.ConfigSet((own,)),
+    }
     snapshot = replace(ModelCluster(topics={"t": 1}).describe(), configs=configs)
-    found = Inheritance(snapshot).without_override(resource, key)
+    found = model_inheritance.Inheritance(snapshot).without_override(resource, key)
     assert (found.value, found.source, found.name) == (inherited, STATIC, weaker)
-    assert given_as(key, found.name, found.value) == f"{weaker}={given}"
+    assert model_inheritance.given_as(key, found.name, found.value) == f"{weaker}={given}"
     (group,) = diff(stage(EMPTY, [UnsetConfig(resource, key)], snapshot).plan, snapshot)
     assert with_source(resource, key, group.lines[0].new) == f"{inherited} ({weaker}={given}, static broker)"

@@ -15,8 +15,8 @@ from console.language.grammar import parse
 from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
+from console.model import codes
 from console.model.cluster import DelegationToken, Quorum, QuorumReplica
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC, ConfigType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
@@ -27,7 +27,7 @@ from console.present.kinds import KINDS as COLUMNS
 from tests.unit.command_cluster import BROKER_SET, LONG, SNAPSHOT, entry, topic
 
 ORDERS = topic_resource("orders")
-METRICS = ConfigResource(CLIENT_METRICS, "apps")
+METRICS = ConfigResource(codes.CLIENT_METRICS, "apps")
 
 
 def ask(text, snapshot=SNAPSHOT, **more):
@@ -108,7 +108,7 @@ def test_a_key_is_described_with_documentation_and_its_chain():
 
 
 def test_which_broker_gives_what_is_told_where_they_differ():
-    own = entry("log.retention.ms", "5000", DYNAMIC_BROKER_CONFIG, LONG)
+    own = entry("log.retention.ms", "5000", codes.DYNAMIC_BROKER_CONFIG, LONG)
     others = tuple(e for e in BROKER_SET if e.name != own.name)
     odd = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | {broker_resource(2): ConfigSet((own, *others))})
     known = entry("log.retention.ms", "604800000", type_=LONG)
@@ -233,9 +233,9 @@ def test_what_sets_a_key_is_said_only_where_the_brokers_alter_it():
     hint = f"set broker <default> {key}=VALUE sets it"
     assert hint in str(refused(f"describe broker <default> {key}"))
     fixed = {
-        resource: ConfigSet(tuple(structs.replace(each, read_only=True, type=ConfigType(3)) for each in configs))
+        resource: ConfigSet(tuple(structs.replace(each, read_only=True, type=codes.ConfigType(3)) for each in configs))
         for resource, configs in SNAPSHOT.configs.items()
-        if resource.type == BROKER
+        if resource.type == codes.BROKER
     }
     older = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | fixed)
     assert hint not in str(refused(f"describe broker <default> {key}", older))
@@ -374,8 +374,8 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
             Needs(frozenset({"cluster"}), resources=frozenset({CLUSTER_DEFAULT}), a_broker=True),
         ),
         ("list topics", Needs(frozenset({"topics"}))),
-        ("list topics cleanup.policy=compact", Needs(frozenset({"topics"}), every=frozenset({TOPIC}))),
-        ("list loggers", Needs(frozenset({"cluster"}), every=frozenset({BROKER_LOGGER}))),
+        ("list topics cleanup.policy=compact", Needs(frozenset({"topics"}), every=frozenset({codes.TOPIC}))),
+        ("list loggers", Needs(frozenset({"cluster"}), every=frozenset({codes.BROKER_LOGGER}))),
         ("set user a k=1", Needs(frozenset({"quotas"}), quotas_of=frozenset({filter_for_name("user", "a")}))),
         (
             "list users a b",
@@ -413,7 +413,7 @@ def test_what_counts_for_a_user_and_a_client_is_all_asked_for(names):
 def test_a_described_key_needs_documentation_and_what_the_brokers_give():
     (statement,) = parse("describe topic a k")
     assert needs(statement).documentation
-    assert needs(statement).every == {BROKER}
+    assert needs(statement).every == {codes.BROKER}
 
 
 def test_a_script_is_read_for_at_once():

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console import safe_files
+from console.journal import entries
 from console.journal import file as journal_file
 from console.journal import segments as journal_segments
-from console.journal.entries import Answered, Ended, Note, Numbered, intent_line, note_line
 from console.journal.file import JournalFile, journal_path
 from console.journal.history import history, latest_changes
 from console.journal.segments import (
@@ -32,7 +32,7 @@ from console.model.changes import Status
 from console.model.journal_lines import Mended, Sending, segment_folder, segment_path
 from tests.unit.test_journal_file import AT, INTENT, WHO, numbers
 
-APPLIED = Ended(Status.APPLIED)
+APPLIED = entries.Ended(Status.APPLIED)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def applied(journal: JournalFile, *, end: bool = True) -> int:
     number = journal.begin(INTENT)
     journal.note(Sending(number, 0, AT))
     if end:
-        journal.note(Answered(number, 0, AT, {0: APPLIED}))
+        journal.note(entries.Answered(number, 0, AT, {0: APPLIED}))
     return number
 
 
@@ -78,9 +78,9 @@ def test_a_long_journal_of_one_file_is_carried_on_and_not_rewritten(path: Path) 
         line
         for number in range(1, 31)
         for line in (
-            intent_line(number, INTENT),
-            note_line(Sending(number, 0, AT)),
-            *([] if number == 5 else [note_line(Answered(number, 0, AT, {0: APPLIED}))]),
+            entries.intent_line(number, INTENT),
+            entries.note_line(Sending(number, 0, AT)),
+            *([] if number == 5 else [entries.note_line(entries.Answered(number, 0, AT, {0: APPLIED}))]),
         )
     )
     path.write_bytes(old)
@@ -91,7 +91,7 @@ def test_a_long_journal_of_one_file_is_carried_on_and_not_rewritten(path: Path) 
     assert numbers(JournalFile(path).read()) == list(range(1, 32))
     # A console of a former version still writes to the first segment: nothing of it is lost.
     with path.open("ab") as file:
-        file.write(intent_line(77, INTENT))
+        file.write(entries.intent_line(77, INTENT))
     assert 77 in numbers(JournalFile(path).open())
     assert applied(JournalFile(path)) == 78
 
@@ -249,7 +249,7 @@ def session(path: Path, acknowledged: int, dying: Dying) -> None:
         journal.note(Sending(number, 0, AT))
         os.write(acknowledged, b"s%d " % number)
         journal.open()
-        journal.note(Answered(number, 0, AT, {0: APPLIED}))
+        journal.note(entries.Answered(number, 0, AT, {0: APPLIED}))
         os.write(acknowledged, b"a%d " % number)
         journal.open()
 
@@ -273,9 +273,9 @@ def killed_at(path: Path, step: int) -> tuple[bool, list[str]]:
     return code != 0, told
 
 
-def said(records: tuple[Numbered | Note, ...]) -> list[str]:
-    kinds = {Numbered: "b", Sending: "s", Answered: "a"}
-    return [f"{kinds[type(each)]}{each[0] if isinstance(each, Numbered) else each.change}" for each in records]  # type: ignore[union-attr]
+def said(records: tuple[entries.Numbered | entries.Note, ...]) -> list[str]:
+    kinds = {entries.Numbered: "b", Sending: "s", entries.Answered: "a"}
+    return [f"{kinds[type(each)]}{each[0] if isinstance(each, entries.Numbered) else each.change}" for each in records]  # type: ignore[union-attr]
 
 
 def test_a_kill_at_every_step_leaves_a_journal_that_says_all_it_was_told(

@@ -13,20 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.cli.kafka_configs import command_line
 from console.cli.kafka_configs import output as forms
 from console.cli.kafka_configs.alter import is_scram, quota_changes, scram_changes
 from console.cli.kafka_configs.command import ConfigsCommand
-from console.cli.kafka_configs.command_line import (
-    NOT_PAIRS,
-    OPTIONS,
-    UsageError,
-    by_spelling,
-    check_keys,
-    parse_added,
-    parse_deleted,
-    read_arguments,
-    usage,
-)
 from console.cli.kafka_configs.describe import Absent, QuotaConfigs, ResourceConfigs, ScramConfigs, Unread
 from console.cli.kafka_configs.output import kafka_lines, quota_text
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
@@ -38,15 +28,15 @@ from console.model.quota import QuotaEntity
 from console.plan.edits import SetQuota, UpsertScram
 from tests.broker.kafka_configs_cases import CASES
 
-SPELLED = by_spelling(OPTIONS)
+SPELLED = command_line.by_spelling(command_line.OPTIONS)
 
 
 def request(*argv: str) -> ConfigsRequest:
-    return request_of(read_arguments(argv, SPELLED), is_host=lambda host: host != "no.such.host")
+    return request_of(command_line.read_arguments(argv, SPELLED), is_host=lambda host: host != "no.such.host")
 
 
 def refusal(*argv: str) -> str:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(command_line.UsageError) as caught:
         request(*argv)
     return str(caught.value)
 
@@ -109,13 +99,13 @@ def test_words_without_an_option_are_never_passed_over(words: list[str]) -> None
 
 @given(st.text())
 def test_a_value_may_look_like_anything(value: str) -> None:
-    assert read_arguments(["--topic", value], SPELLED).values("topic") == (value,)
-    assert read_arguments([f"--topic={value}"], SPELLED).values("topic") == (value,)
+    assert command_line.read_arguments(["--topic", value], SPELLED).values("topic") == (value,)
+    assert command_line.read_arguments([f"--topic={value}"], SPELLED).values("topic") == (value,)
 
 
 def test_what_belongs_to_neither_is_asked_back() -> None:
-    with pytest.raises(UsageError, match="topc is not a recognized option") as caught:
-        read_arguments(["--topc", "a"], SPELLED)
+    with pytest.raises(command_line.UsageError, match="topc is not a recognized option") as caught:
+        command_line.read_arguments(["--topc", "a"], SPELLED)
     assert caught.value.hint == "did you mean --topic?"
 
 
@@ -136,41 +126,41 @@ LISTS = st.lists(PLAIN, min_size=2, max_size=3).map(",".join)
 def test_pairs_come_back_as_they_were_put_together(pairs: dict[str, str], space: str, comma: bool) -> None:
     parts = [f"{key}{space}={space}{f'[{value}]' if ',' in value else value}" for key, value in pairs.items()]
     text = f",{space}".join(parts) + ("," if comma else "")
-    found = parse_added(text)
+    found = command_line.parse_added(text)
     assert found == {key: value.strip() for key, value in pairs.items()}
-    check_keys(found)
+    command_line.check_keys(found)
 
 
 @given(st.text(alphabet="ab=,[] ", max_size=20))
 def test_any_text_is_pairs_or_refused_without_being_repeated(text: str) -> None:
     try:
-        found = parse_added(text)
-    except UsageError as error:
+        found = command_line.parse_added(text)
+    except command_line.UsageError as error:
         said = str(error)
     else:
         assert all("[" not in value and "]" not in value for value in found.values())
         return
-    assert said == NOT_PAIRS
+    assert said == command_line.NOT_PAIRS
 
 
 @pytest.mark.parametrize("text", ["", "a", "a==", "k=a=b", "a=[b,c,d=e", "k=[a,[b,c]]", ",k=v", "secret"])
 def test_what_is_no_pair(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_added(text)
+    with pytest.raises(command_line.UsageError) as caught:
+        command_line.parse_added(text)
     assert "secret" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_what_is_a_pair() -> None:
-    assert parse_added("a=b,") == {"a": "b"}
-    assert parse_added("k=[a=b]") == {"k": "a=b"}
-    assert parse_added("c=") == {"c": ""}
-    assert parse_added("a=[b,c], d=e") == {"a": "b,c", "d": "e"}
-    assert parse_added(",") == {}
+    assert command_line.parse_added("a=b,") == {"a": "b"}
+    assert command_line.parse_added("k=[a=b]") == {"k": "a=b"}
+    assert command_line.parse_added("c=") == {"c": ""}
+    assert command_line.parse_added("a=[b,c], d=e") == {"a": "b,c", "d": "e"}
+    assert command_line.parse_added(",") == {}
 
 
 @given(st.lists(KEYS, min_size=1, max_size=4), st.sampled_from([",", ", ", " ,", ",,"]))
 def test_keys_to_delete(keys: list[str], separator: str) -> None:
-    assert parse_deleted((separator.join(keys),)) == tuple(keys)
+    assert command_line.parse_deleted((separator.join(keys),)) == tuple(keys)
 
 
 # Changes
@@ -188,14 +178,16 @@ def test_a_quota_is_read_as_java_reads_it(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "1_0", "nan", "inf", "0x10", "10MB", "NaN", "1 2", "١"])
 def test_what_is_no_quota(text: str) -> None:
-    with pytest.raises(UsageError, match="Cannot parse quota configuration value for request_percentage: "):
+    with pytest.raises(
+        command_line.UsageError, match="Cannot parse quota configuration value for request_percentage: "
+    ):
         quota_changes(altered("--user", "u"), {"request_percentage": text}, (), {})
 
 
 def test_a_password_is_in_no_word_of_ours() -> None:
     user = altered("--user", "u")
     for text in ("hidden", "iterations=1,password=hidden", "iterations=x,password=hidden", "password"):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(command_line.UsageError) as caught:
             scram_changes(user, {"SCRAM-SHA-256": text}, ())
         assert "hidden" not in f"{caught.value} {caught.value.hint}"
     (edit,) = scram_changes(user, {"SCRAM-SHA-512": "password=hidden"}, ())
@@ -207,9 +199,9 @@ def test_a_password_is_in_no_word_of_ours() -> None:
 def test_quotas_and_credentials_are_told_apart() -> None:
     assert is_scram(altered("--user", "u"), {"SCRAM-SHA-256": ""}, ())
     assert not is_scram(altered("--user", "u"), {"producer_byte_rate": ""}, ("consumer_byte_rate",))
-    with pytest.raises(UsageError, match="Cannot alter both"):
+    with pytest.raises(command_line.UsageError, match="Cannot alter both"):
         is_scram(altered("--user", "u"), {"producer_byte_rate": ""}, ("SCRAM-SHA-256",))
-    with pytest.raises(UsageError, match=r"Set\(producer_byte_rat\)") as caught:
+    with pytest.raises(command_line.UsageError, match=r"Set\(producer_byte_rat\)") as caught:
         is_scram(altered("--user", "u"), {"producer_byte_rat": ""}, ())
     assert caught.value.hint == "producer_byte_rat: did you mean producer_byte_rate?"
 
@@ -308,8 +300,8 @@ def run(*argv: str) -> tuple[int, str, str]:
 
 def test_help_names_every_option_and_has_examples() -> None:
     code, out, _ = run("--help")
-    assert (code, out) == (0, usage())
-    assert all(f"--{option.name}" in out for option in OPTIONS)
+    assert (code, out) == (0, command_line.usage())
+    assert all(f"--{option.name}" in out for option in command_line.OPTIONS)
     assert "examples:" in out
 
 

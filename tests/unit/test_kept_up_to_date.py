@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import cluster
 from console.model.acl import Acl, acl_differences
-from console.model.cluster import Group, GroupLag, LogDir, Partition, PartitionLag, ReplicaSize, ReplicaSizes, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.differing import differing
 from console.model.lag_trend import trend_after
@@ -75,22 +75,24 @@ def test_names_are_in_order_however_they_change(steps: list[set[int]]) -> None:
 
 partitions = st.lists(
     st.tuples(st.integers(-1, 2), st.sampled_from([(1, 2), (1,), ()])).map(
-        lambda each: Partition(0, each[0], (1, 2), each[1])
+        lambda each: cluster.Partition(0, each[0], (1, 2), each[1])
     ),
     max_size=3,
 ).map(tuple)
 SETS = [
-    (Partition(0, 1, (1, 2), (1, 2)),),
-    (Partition(0, -1, (1, 2), ()), Partition(1, 1, (1, 2), (1,))),
+    (cluster.Partition(0, 1, (1, 2), (1, 2)),),
+    (cluster.Partition(0, -1, (1, 2), ()), cluster.Partition(1, 1, (1, 2), (1,))),
     (),
 ]
 topic_maps = st.dictionaries(
     st.sampled_from("abcd"), st.tuples(st.one_of(st.sampled_from(SETS), partitions), st.booleans()), max_size=4
-).map(lambda made: {name: Topic(name, parts, internal) for name, (parts, internal) in made.items()})
+).map(lambda made: {name: cluster.Topic(name, parts, internal) for name, (parts, internal) in made.items()})
 
 
 @given(st.lists(topic_maps, max_size=6), topic_maps)
-def test_counts_of_topics_are_those_of_the_whole(steps: list[dict[str, Topic]], same: dict[str, Topic]) -> None:
+def test_counts_of_topics_are_those_of_the_whole(
+    steps: list[dict[str, cluster.Topic]], same: dict[str, cluster.Topic]
+) -> None:
     counts = TopicCounts()
     for step in steps:
         topics = {**step, **{name: topic for name, topic in same.items() if name in step}}
@@ -130,8 +132,10 @@ def test_a_tree_of_quotas_is_that_of_the_whole(
         assert index_in(tree.roots, gone) is None
 
 
-def lag(*behind: tuple[str, int]) -> GroupLag:
-    return GroupLag(tuple(PartitionLag(topic, n, 0, each, each) for n, (topic, each) in enumerate(behind)))
+def lag(*behind: tuple[str, int]) -> cluster.GroupLag:
+    return cluster.GroupLag(
+        tuple(cluster.PartitionLag(topic, n, 0, each, each) for n, (topic, each) in enumerate(behind))
+    )
 
 
 group_polls = st.dictionaries(
@@ -150,7 +154,7 @@ def test_lags_by_topic_are_those_of_the_whole(
         known = {} if whole else snapshot.lag_trends
         at = NOW.timestamp() + 5 * second
         read = {name: trend_after(known.get(name), lag(*each), at) for name, each in polls.items()}
-        groups = {name: Group(name, "Stable", "classic") for name in polls} if whole else snapshot.groups
+        groups = {name: cluster.Group(name, "Stable", "classic") for name in polls} if whole else snapshot.groups
         read_at = {"groups": NOW} if whole else snapshot.read_at
         snapshot = replace(snapshot, lag_trends={**known, **read}, groups=groups, read_at=read_at)
         before, lags = lags, lags.after(snapshot)
@@ -209,8 +213,8 @@ def test_acls_that_differ_are_those_of_one_side(old: Sequence[Acl], new: Sequenc
 
 
 def test_a_topics_size_is_of_all_its_replicas() -> None:
-    def held(*replicas: tuple[str, int, int]) -> tuple[LogDir, ...]:
-        return (LogDir("/d", ReplicaSizes(ReplicaSize(*each, 0, False) for each in replicas)),)
+    def held(*replicas: tuple[str, int, int]) -> tuple[cluster.LogDir, ...]:
+        return (cluster.LogDir("/d", cluster.ReplicaSizes(cluster.ReplicaSize(*each, 0, False) for each in replicas)),)
 
     dirs = {1: held(("a", 0, 5), ("a", 1, 7)), 2: held(("a", 0, 4), ("b", 0, 0))}
     assert [size_on_disk(dirs, name) for name in ("a", "b", "c")] == [16, 0, None]

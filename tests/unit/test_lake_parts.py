@@ -12,37 +12,29 @@ from console.answers.lake_tables import LakeFilter, lake_filter
 from console.lake import entities
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.lake.redact import HIDDEN
+from console.model import codes
 from console.model.acl import Acl
 from console.model.changes import ScramUser
-from console.model.codes import (
-    STATIC_BROKER_CONFIG,
-    AclOperation,
-    AclResourceType,
-    ConfigType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan import edits
 from console.plan.amounts import moment
-from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuota, UnsetConfig, UnsetQuota
 from console.present.lake import BARS, REDACTED, entity_text, sides, spark
 from console.present.lake_rows import plot
 from console.present.text import plain
-from console.session.lake_staging import NoEdit, acl_of, align, edit_text, suggested, undo
+from console.session import lake_staging
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 READ = Acl(
-    AclResourceType.parse("TOPIC"),
+    codes.AclResourceType.parse("TOPIC"),
     "or,d:ers",
-    PatternType.parse("PREFIXED"),
+    codes.PatternType.parse("PREFIXED"),
     "User:a from b",
     "10.0.0.1",
-    AclOperation.parse("READ"),
-    Permission.parse("ALLOW"),
+    codes.AclOperation.parse("READ"),
+    codes.Permission.parse("ALLOW"),
 )
 ACL_KEY = entities.acl_key("TOPIC", "PREFIXED", "or,d:ers")
 ACL_ATTR = entities.acl_attr("ALLOW", "READ", "User:a from b", "10.0.0.1")
@@ -57,35 +49,35 @@ def change(
 @pytest.mark.parametrize(
     ("was", "edit"),
     [
-        (change("topic", "t", "retention.ms", "1", "2"), SetConfig(topic_resource("t"), "retention.ms", "1")),
-        (change("topic", "t", "retention.ms", None, "2"), UnsetConfig(topic_resource("t"), "retention.ms")),
+        (change("topic", "t", "retention.ms", "1", "2"), edits.SetConfig(topic_resource("t"), "retention.ms", "1")),
+        (change("topic", "t", "retention.ms", None, "2"), edits.UnsetConfig(topic_resource("t"), "retention.ms")),
         (
             change("topic", "t", "retention.ms", "1", None, deleted=True),
-            SetConfig(topic_resource("t"), "retention.ms", "1"),
+            edits.SetConfig(topic_resource("t"), "retention.ms", "1"),
         ),
-        (change("topic", "t", "k", "", "2"), SetConfig(topic_resource("t"), "k", "")),
+        (change("topic", "t", "k", "", "2"), edits.SetConfig(topic_resource("t"), "k", "")),
         (
             change("broker", "<default>", "log.retention.ms", None, "2"),
-            UnsetConfig(CLUSTER_DEFAULT, "log.retention.ms"),
+            edits.UnsetConfig(CLUSTER_DEFAULT, "log.retention.ms"),
         ),
         (
             change("quota", "user=%3Cdefault%3E,client-id=<default>", "producer_byte_rate", "1024", "9"),
-            SetQuota(QuotaEntity.of({"user": "<default>", "client-id": None}), "producer_byte_rate", 1024.0),
+            edits.SetQuota(QuotaEntity.of({"user": "<default>", "client-id": None}), "producer_byte_rate", 1024.0),
         ),
         (
             change("quota", "ip=10.0.0.1", "connection_creation_rate", None, "9"),
-            UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
+            edits.UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
         ),
-        (change("acl", ACL_KEY, ACL_ATTR, None, "set"), RemoveAcl(READ)),
-        (change("acl", ACL_KEY, ACL_ATTR, "set", None, deleted=True), AddAcl(READ)),
+        (change("acl", ACL_KEY, ACL_ATTR, None, "set"), edits.RemoveAcl(READ)),
+        (change("acl", ACL_KEY, ACL_ATTR, "set", None, deleted=True), edits.AddAcl(READ)),
         (
             change("scram", "alice", "SCRAM-SHA-512", None, "iterations=8192"),
-            DeleteScram(ScramUser("alice", ScramMechanism.parse("SCRAM-SHA-512"))),
+            edits.DeleteScram(ScramUser("alice", codes.ScramMechanism.parse("SCRAM-SHA-512"))),
         ),
     ],
 )
 def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
-    assert undo(was, Snapshot()) == edit
+    assert lake_staging.undo(was, Snapshot()) == edit
 
 
 def described(**keys: bool) -> ConfigSet:
@@ -93,7 +85,11 @@ def described(**keys: bool) -> ConfigSet:
     return ConfigSet(
         tuple(
             ConfigEntry(
-                key.replace("_", "."), "x", STATIC_BROKER_CONFIG, read_only=fixed, type=ConfigType.parse("STRING")
+                key.replace("_", "."),
+                "x",
+                codes.STATIC_BROKER_CONFIG,
+                read_only=fixed,
+                type=codes.ConfigType.parse("STRING"),
             )
             for key, fixed in keys.items()
         )
@@ -107,16 +103,16 @@ def test_a_brokers_own_word_about_a_key_counts() -> None:
     """4.3 calls read-only what 3.9 altered; a later release may alter what none did that this one knows."""
     addresses = change("broker", "1", "advertised.listeners", "A://a:1", "A://b:1")
     newer = change("broker", "1", "later.key", "1", "2")
-    sets = [SetConfig(broker_resource(1), each.attr, str(each.old_value)) for each in (addresses, newer)]
-    assert [undo(each, Snapshot()) for each in (addresses, newer)] == sets
+    sets = [edits.SetConfig(broker_resource(1), each.attr, str(each.old_value)) for each in (addresses, newer)]
+    assert [lake_staging.undo(each, Snapshot()) for each in (addresses, newer)] == sets
     known = Snapshot(configs={broker_resource(1): described(advertised_listeners=True, later_key=False)})
-    assert undo(addresses, known) == NoEdit(
+    assert lake_staging.undo(addresses, known) == lake_staging.NoEdit(
         "advertised.listeners is in the broker's server.properties: change it there, and restart it"
     )
-    assert undo(newer, known) == sets[1]
+    assert lake_staging.undo(newer, known) == sets[1]
     # The cluster default lists only what is set on it: any broker has the word.
     of_all = change("broker", "<default>", "advertised.listeners", "A://a:1", "A://b:1")
-    assert isinstance(undo(of_all, known), NoEdit)
+    assert isinstance(lake_staging.undo(of_all, known), lake_staging.NoEdit)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +134,10 @@ def test_a_brokers_own_word_about_a_key_counts() -> None:
     ],
 )
 def test_what_has_no_undo_says_why(was: Change, why: str) -> None:
-    cannot = undo(was, DESCRIBED)
-    assert isinstance(cannot, NoEdit)
+    cannot = lake_staging.undo(was, DESCRIBED)
+    assert isinstance(cannot, lake_staging.NoEdit)
     assert why in cannot.why
-    assert edit_text(cannot) == cannot.why
+    assert lake_staging.edit_text(cannot) == cannot.why
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -149,7 +145,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_siz
 
 @given(NAMES, NAMES.filter(lambda name: " " not in name), st.sampled_from(["*", "10.0.0.1"]))
 def test_an_acl_is_found_again_in_its_spelling(name: str, user: str, host: str) -> None:
-    binding = acl_of(
+    binding = lake_staging.acl_of(
         entities.acl_key("TOPIC", "LITERAL", name), entities.acl_attr("DENY", "WRITE", f"User:{user}", host)
     )
     assert binding is not None
@@ -162,23 +158,29 @@ def odd(scope: str, key: str, attr: str, most: str | None, this: str | None) -> 
 
 def test_the_alignment_is_the_majoritys_value_or_none() -> None:
     threads = odd("broker", "broker:2", "log.cleaner.threads", "1", "4")
-    assert align(threads, Snapshot()) == SetConfig(broker_resource(2), "log.cleaner.threads", "1")
-    assert align(threads._replace(majority_value=None), Snapshot()) == UnsetConfig(
+    assert lake_staging.align(threads, Snapshot()) == edits.SetConfig(broker_resource(2), "log.cleaner.threads", "1")
+    assert lake_staging.align(threads._replace(majority_value=None), Snapshot()) == edits.UnsetConfig(
         broker_resource(2), "log.cleaner.threads"
     )
-    assert align(odd("cluster", "topic:a:b", "k", "1", "2"), Snapshot()) == SetConfig(topic_resource("a:b"), "k", "1")
+    assert lake_staging.align(odd("cluster", "topic:a:b", "k", "1", "2"), Snapshot()) == edits.SetConfig(
+        topic_resource("a:b"), "k", "1"
+    )
     missing = odd("cluster", "quota:user=a", "producer_byte_rate", "10", None)
-    assert align(missing, Snapshot()) == SetQuota(QuotaEntity.of({"user": "a"}), "producer_byte_rate", 10.0)
-    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, "set", None), Snapshot()) == AddAcl(READ)
-    assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, None, "set"), Snapshot()) == RemoveAcl(READ)
+    assert lake_staging.align(missing, Snapshot()) == edits.SetQuota(
+        QuotaEntity.of({"user": "a"}), "producer_byte_rate", 10.0
+    )
+    assert lake_staging.align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, "set", None), Snapshot()) == edits.AddAcl(READ)
+    assert lake_staging.align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, None, "set"), Snapshot()) == edits.RemoveAcl(
+        READ
+    )
     for row, why in (
         (odd("broker", "broker:2", "log.dirs", "/a", "/b"), "server.properties"),
         (odd("cluster", "topic:t", ":partitions", "3", "6"), "is not a config"),
         (odd("broker", "broker:2", "listener.name.x.ssl.key.password", "[hidden]", None), "hidden"),
         (odd("cluster", "topic:t", "k", "1", "[hidden]"), "hidden"),
     ):
-        cannot = align(row, DESCRIBED)
-        assert isinstance(cannot, NoEdit)
+        cannot = lake_staging.align(row, DESCRIBED)
+        assert isinstance(cannot, lake_staging.NoEdit)
         assert why in cannot.why
 
 
@@ -188,15 +190,17 @@ def used(user: str | None, client: str | None, better: float | None) -> Usage:
 
 
 def test_what_is_suggested_is_for_the_pair_itself() -> None:
-    assert suggested(used("a", "b", 12.0)) == SetQuota(
+    assert lake_staging.suggested(used("a", "b", 12.0)) == edits.SetQuota(
         QuotaEntity.of({"user": "a", "client-id": "b"}), "producer_byte_rate", 12.0
     )
-    assert suggested(used("<default>", None, 12.0)) == SetQuota(
+    assert lake_staging.suggested(used("<default>", None, 12.0)) == edits.SetQuota(
         QuotaEntity.of({"user": "<default>"}), "producer_byte_rate", 12.0
     )
-    assert suggested(used("a", "", 12.0)) == SetQuota(QuotaEntity.of({"user": "a"}), "producer_byte_rate", 12.0)
-    assert isinstance(suggested(used("a", "b", None)), NoEdit)
-    assert isinstance(suggested(used(None, "", 12.0)), NoEdit)
+    assert lake_staging.suggested(used("a", "", 12.0)) == edits.SetQuota(
+        QuotaEntity.of({"user": "a"}), "producer_byte_rate", 12.0
+    )
+    assert isinstance(lake_staging.suggested(used("a", "b", None)), lake_staging.NoEdit)
+    assert isinstance(lake_staging.suggested(used(None, "", 12.0)), lake_staging.NoEdit)
 
 
 def test_words_of_a_filter() -> None:

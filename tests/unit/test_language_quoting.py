@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from console.cli.nouns import noun
 from console.cli.scheduled import removal_command as leftover_command
+from console.language import quoting
 from console.language.acl_words import ACL_TYPES
 from console.language.grammar import parse
 from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
-from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
 from console.language.statements import EditStatement, FromFile, Where
 from console.language.unparse import unparse
 from console.language.verbs.alter import Alter
@@ -22,34 +22,13 @@ from console.language.verbs.create import Create
 from console.language.verbs.delete import Delete
 from console.language.verbs.listing import List
 from console.language.verbs.scram import ScramSet
+from console.model import codes
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import (
-    CLIENT_METRICS,
-    GROUP,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    SubtractConfig,
-    UnsetConfig,
-    UnsetQuota,
-)
+from console.plan import edits as plan_edits
 from console.plan.stale_throttles import LISTS, StaleThrottle
 from console.plan.values import parts_of
 from console.present.text import is_harmless
@@ -93,60 +72,84 @@ NAMES = TEXT.filter(bool)
 
 
 def acls(name: str, other: str) -> Acl:
-    return Acl(AclResourceType(3), name, PatternType(4), f"User:{other}", name, AclOperation(3), Permission(3))
+    return Acl(
+        codes.AclResourceType(3),
+        name,
+        codes.PatternType(4),
+        f"User:{other}",
+        name,
+        codes.AclOperation(3),
+        codes.Permission(3),
+    )
 
 
-def edits() -> st.SearchStrategy[Edit]:
-    resources = st.builds(ConfigResource, st.sampled_from([GROUP, CLIENT_METRICS]), NAMES) | NAMES.map(topic_resource)
+def edits() -> st.SearchStrategy[plan_edits.Edit]:
+    resources = st.builds(ConfigResource, st.sampled_from([codes.GROUP, codes.CLIENT_METRICS]), NAMES) | NAMES.map(
+        topic_resource
+    )
     entities = st.builds(lambda user, client: QuotaEntity.of({"user": user, "client-id": client}), NAMES, NAMES)
     lists = NAMES.filter(lambda text: parts_of(text) == (text,))
-    users = st.builds(ScramUser, NAMES, st.just(ScramMechanism(1)))
+    users = st.builds(ScramUser, NAMES, st.just(codes.ScramMechanism(1)))
     quota = st.just("producer_byte_rate")
     topics = st.builds(
-        lambda name, key, value: CreateTopic(NewTopic(name, 3, 1, configs={key: value})), NAMES, NAMES, TEXT
+        lambda name, key, value: plan_edits.CreateTopic(NewTopic(name, 3, 1, configs={key: value})), NAMES, NAMES, TEXT
     )
     return st.one_of(
-        st.builds(SetConfig, resources, NAMES, TEXT),
-        st.builds(AppendConfig, resources, NAMES, lists),
-        st.builds(SubtractConfig, resources, NAMES, lists),
-        st.builds(UnsetConfig, resources, NAMES),
-        st.builds(SetQuota, entities, quota, st.just(5.0)),
-        st.builds(UnsetQuota, entities, quota),
-        st.builds(AddAcl, st.builds(acls, NAMES, NAMES)),
-        st.builds(RemoveAcl, st.builds(acls, NAMES, NAMES)),
+        st.builds(plan_edits.SetConfig, resources, NAMES, TEXT),
+        st.builds(plan_edits.AppendConfig, resources, NAMES, lists),
+        st.builds(plan_edits.SubtractConfig, resources, NAMES, lists),
+        st.builds(plan_edits.UnsetConfig, resources, NAMES),
+        st.builds(plan_edits.SetQuota, entities, quota, st.just(5.0)),
+        st.builds(plan_edits.UnsetQuota, entities, quota),
+        st.builds(plan_edits.AddAcl, st.builds(acls, NAMES, NAMES)),
+        st.builds(plan_edits.RemoveAcl, st.builds(acls, NAMES, NAMES)),
         topics,
-        st.builds(DeleteTopic, NAMES),
-        st.builds(DeleteScram, users),
+        st.builds(plan_edits.DeleteTopic, NAMES),
+        st.builds(plan_edits.DeleteScram, users),
     )
 
 
 @given(edits())
-def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: Edit) -> None:
+def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: plan_edits.Edit) -> None:
     text = command(edit)
     assert is_harmless(text)
     (statement,) = parse(text)
     match edit:
-        case SetConfig(target, key, value) | AppendConfig(target, key, value) | SubtractConfig(target, key, value):
+        case (
+            plan_edits.SetConfig(target, key, value)
+            | plan_edits.AppendConfig(target, key, value)
+            | plan_edits.SubtractConfig(target, key, value)
+        ):
             assert isinstance(statement, Alter)
             assert statement.entity is not None
             assert statement.entity.subject == target
             assert [(each.key.name, each.value) for each in statement.assigns] == [(key, value)]
-        case UnsetConfig() | SetQuota() | UnsetQuota() | AddAcl() | RemoveAcl() | DeleteScram():
-            if not isinstance(edit, UnsetConfig):
+        case (
+            plan_edits.UnsetConfig()
+            | plan_edits.SetQuota()
+            | plan_edits.UnsetQuota()
+            | plan_edits.AddAcl()
+            | plan_edits.RemoveAcl()
+            | plan_edits.DeleteScram()
+        ):
+            if not isinstance(edit, plan_edits.UnsetConfig):
                 assert isinstance(statement, EditStatement)
                 assert to_edits(statement, Snapshot()) == (edit,)
-        case CreateTopic(topic):
+        case plan_edits.CreateTopic(topic):
             assert isinstance(statement, Create)
             assert statement.name.text == topic.name
             assert {each.key.name: each.value for each in statement.configs} == topic.configs
-        case DeleteTopic(name):
+        case plan_edits.DeleteTopic(name):
             assert isinstance(statement, Delete)
             assert statement.name.text == name
 
 
 @given(NAMES, st.sampled_from(LISTS), NAMES)
 def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key: str, value: str) -> None:
-    for edit in (SubtractConfig(topic_resource(topic), key, value), UnsetConfig(topic_resource(topic), key)):
+    for edit in (
+        plan_edits.SubtractConfig(topic_resource(topic), key, value),
+        plan_edits.UnsetConfig(topic_resource(topic), key),
+    ):
         text = leftover_command(StaleThrottle(edit, value, "why"))
         (statement,) = parse(text)
         assert is_harmless(text)
@@ -155,8 +158,8 @@ def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key:
 
 
 @given(edits())
-def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: Edit) -> None:
-    if isinstance(edit, SetConfig | UnsetConfig | SetQuota | UnsetQuota):
+def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: plan_edits.Edit) -> None:
+    if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig | plan_edits.SetQuota | plan_edits.UnsetQuota):
         text = edit_text(edit)
         if len(text) < 400:
             (statement,) = parse(text)
@@ -165,19 +168,19 @@ def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: Edit) -> N
 
 @given(TEXT)
 def test_a_value_is_never_read_as_a_file_or_asked_for(value: str) -> None:
-    for written in (quote(value), quote_beside_equals(value), quoted(value)):
+    for written in (quoting.quote(value), quoting.quote_beside_equals(value), quoting.quoted(value)):
         (statement,) = parse(f"set topic t k={written}")
         assert isinstance(statement, Alter)
         assert statement.assigns[0].value == value
     if value:
-        (statement,) = parse(f"scram set u SCRAM-SHA-256 password=@{quote(value)}")
+        (statement,) = parse(f"scram set u SCRAM-SHA-256 password=@{quoting.quote(value)}")
         assert isinstance(statement, ScramSet)
         assert statement.password == FromFile(value)
 
 
 @given(TEXT, st.sampled_from(["topics", "quotas"]))
 def test_a_pattern_is_one_filter(pattern: str, kind: str) -> None:
-    (statement,) = parse(f"list {kind} {quote_pattern(pattern)}")
+    (statement,) = parse(f"list {kind} {quoting.quote_pattern(pattern)}")
     assert isinstance(statement, List)
     assert len(statement.globs) == 1
 
@@ -209,5 +212,5 @@ def test_an_option_of_a_noun_is_one_word_of_its_statement(arguments: list[str]) 
 
 
 def test_every_word_with_a_meaning_is_reserved() -> None:
-    assert {*ENTITY_WORDS, *ACL_TYPES} <= RESERVED
-    assert all(quote(word) != word for word in RESERVED)
+    assert {*quoting.ENTITY_WORDS, *ACL_TYPES} <= quoting.RESERVED
+    assert all(quoting.quote(word) != word for word in quoting.RESERVED)

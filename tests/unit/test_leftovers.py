@@ -9,18 +9,8 @@ import pytest
 
 from console.cli.scheduled import removal_command, stale_throttles_table
 from console.language.grammar import parse
-from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize, ReplicaSizes
+from console.model import cluster, config
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    own_source,
-    topic_resource,
-)
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
 from console.plan.risk_rules import MOVE_UNTHROTTLED
@@ -33,17 +23,17 @@ LEADER, FOLLOWER = LISTS
 
 
 def snapshot(
-    own: Mapping[ConfigResource, Mapping[str, str]], *moves: Reassignment, copying: int | None = None
+    own: Mapping[config.ConfigResource, Mapping[str, str]], *moves: cluster.Reassignment, copying: int | None = None
 ) -> Snapshot:
     configs = {
-        resource: ConfigSet(
+        resource: config.ConfigSet(
             tuple(
-                ConfigEntry(
+                config.ConfigEntry(
                     key,
                     value,
-                    own_source(resource),
+                    config.own_source(resource),
                     type=ConfigType(7 if key in LISTS else 5),
-                    synonyms=(Synonym(key, value, own_source(resource)),),
+                    synonyms=(config.Synonym(key, value, config.own_source(resource)),),
                 )
                 for key, value in values.items()
             )
@@ -51,24 +41,32 @@ def snapshot(
         for resource, values in own.items()
     }
     dirs = {
-        number: (LogDir("/d", ReplicaSizes((ReplicaSize("t", 0, 1, 0, is_future=number == copying),))),)
+        number: (
+            cluster.LogDir(
+                "/d", cluster.ReplicaSizes((cluster.ReplicaSize("t", 0, 1, 0, is_future=number == copying),))
+            ),
+        )
         for number in (1, 2)
     }
-    brokers = (Broker(1, "h", 1), Broker(2, "h", 2))
+    brokers = (cluster.Broker(1, "h", 1), cluster.Broker(2, "h", 2))
     read_at = dict.fromkeys(("reassignments", "log_dirs"), AT)
     return Snapshot(
-        cluster=ClusterInfo("c", 1, brokers), configs=configs, reassignments=moves, log_dirs=dirs, read_at=read_at
+        cluster=cluster.ClusterInfo("c", 1, brokers),
+        configs=configs,
+        reassignments=moves,
+        log_dirs=dirs,
+        read_at=read_at,
     )
 
 
 EVERYTHING = {
-    CLUSTER_DEFAULT: {RATES[0]: "10"},
-    broker_resource(1): {RATES[1]: "10", LOG_DIRS_RATE: "5"},
-    broker_resource(2): {RATES[1]: "10"},
-    topic_resource("moving"): {LEADER: "0:1,1:2", FOLLOWER: "*"},
-    topic_resource("still"): {LEADER: "*"},
+    config.CLUSTER_DEFAULT: {RATES[0]: "10"},
+    config.broker_resource(1): {RATES[1]: "10", LOG_DIRS_RATE: "5"},
+    config.broker_resource(2): {RATES[1]: "10"},
+    config.topic_resource("moving"): {LEADER: "0:1,1:2", FOLLOWER: "*"},
+    config.topic_resource("still"): {LEADER: "*"},
 }
-MOVE = Reassignment("moving", 1, (1,), (1,), ())
+MOVE = cluster.Reassignment("moving", 1, (1,), (1,), ())
 
 
 def test_nothing_moves_so_all_of_it_can_go() -> None:
@@ -82,10 +80,10 @@ def test_nothing_moves_so_all_of_it_can_go() -> None:
 def test_what_a_reassignment_uses_stays() -> None:
     found = {each.edit.slot: each.edit for each in stale_throttles(snapshot(EVERYTHING, MOVE))}
     assert set(found.values()) == {
-        UnsetConfig(broker_resource(1), LOG_DIRS_RATE),
-        UnsetConfig(broker_resource(2), RATES[1]),
-        SubtractConfig(topic_resource("moving"), LEADER, "0:1"),
-        UnsetConfig(topic_resource("still"), LEADER),
+        UnsetConfig(config.broker_resource(1), LOG_DIRS_RATE),
+        UnsetConfig(config.broker_resource(2), RATES[1]),
+        SubtractConfig(config.topic_resource("moving"), LEADER, "0:1"),
+        UnsetConfig(config.topic_resource("still"), LEADER),
     }
 
 
@@ -110,10 +108,10 @@ def test_the_commands_are_of_the_language() -> None:
     table = stale_throttles_table(found, snapshot(EVERYTHING, MOVE))
     assert len(table.rows) == len(found)
     sources = {DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG}
-    assert {own_source(resource) for resource in EVERYTHING} == sources
+    assert {config.own_source(resource) for resource in EVERYTHING} == sources
 
 
-def unthrottled(edit: ConfigEdit, *, moves: tuple[Reassignment, ...] = (MOVE,)) -> list[str]:
+def unthrottled(edit: ConfigEdit, *, moves: tuple[cluster.Reassignment, ...] = (MOVE,)) -> list[str]:
     known = snapshot(EVERYTHING, *moves)
     entry = known.configs[edit.resource].get(edit.key)
     assert risk_needs([Staged(edit, entry)]).moves
@@ -123,13 +121,13 @@ def unthrottled(edit: ConfigEdit, *, moves: tuple[Reassignment, ...] = (MOVE,)) 
 @pytest.mark.parametrize(
     "edit",
     [
-        UnsetConfig(topic_resource("moving"), LEADER),
-        SetConfig(topic_resource("moving"), LEADER, ""),
-        SetConfig(topic_resource("moving"), LEADER, "0:1,1:3"),
-        SubtractConfig(topic_resource("moving"), LEADER, "1:2"),
-        UnsetConfig(topic_resource("moving"), FOLLOWER),
-        UnsetConfig(broker_resource(1), RATES[1]),
-        UnsetConfig(CLUSTER_DEFAULT, RATES[0]),
+        UnsetConfig(config.topic_resource("moving"), LEADER),
+        SetConfig(config.topic_resource("moving"), LEADER, ""),
+        SetConfig(config.topic_resource("moving"), LEADER, "0:1,1:3"),
+        SubtractConfig(config.topic_resource("moving"), LEADER, "1:2"),
+        UnsetConfig(config.topic_resource("moving"), FOLLOWER),
+        UnsetConfig(config.broker_resource(1), RATES[1]),
+        UnsetConfig(config.CLUSTER_DEFAULT, RATES[0]),
     ],
 )
 def test_a_running_move_does_not_lose_its_limit_unasked(edit: ConfigEdit) -> None:
@@ -140,11 +138,11 @@ def test_a_running_move_does_not_lose_its_limit_unasked(edit: ConfigEdit) -> Non
 @pytest.mark.parametrize(
     "edit",
     [
-        SetConfig(topic_resource("moving"), LEADER, "*"),
-        SubtractConfig(topic_resource("moving"), LEADER, "0:1"),
-        SetConfig(broker_resource(1), RATES[1], "1000"),
-        UnsetConfig(broker_resource(2), RATES[1]),
-        UnsetConfig(topic_resource("still"), LEADER),
+        SetConfig(config.topic_resource("moving"), LEADER, "*"),
+        SubtractConfig(config.topic_resource("moving"), LEADER, "0:1"),
+        SetConfig(config.broker_resource(1), RATES[1], "1000"),
+        UnsetConfig(config.broker_resource(2), RATES[1]),
+        UnsetConfig(config.topic_resource("still"), LEADER),
     ],
 )
 def test_a_limit_that_no_move_needs_goes_without_a_warning(edit: ConfigEdit) -> None:
@@ -152,4 +150,4 @@ def test_a_limit_that_no_move_needs_goes_without_a_warning(edit: ConfigEdit) -> 
 
 
 def test_without_a_move_a_limit_goes_without_a_warning() -> None:
-    assert not unthrottled(UnsetConfig(topic_resource("moving"), LEADER), moves=())
+    assert not unthrottled(UnsetConfig(config.topic_resource("moving"), LEADER), moves=())

@@ -8,34 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import cluster
 from console.model.changes import FeatureTarget, NewTopic, Status
-from console.model.cluster import (
-    Broker,
-    ClusterFeatures,
-    ClusterInfo,
-    LogRange,
-    NodeFeatures,
-    Partition,
-    Quorum,
-    QuorumReplica,
-    Topic,
-)
 from console.model.codes import DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
+from console.plan import edits
 from console.plan.current_state import moved, verdict
-from console.plan.edits import (
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    RemoveRegistration,
-    SetConfig,
-    SetFeature,
-    SubtractConfig,
-    TrimLog,
-)
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.retention import bytes_freed
 from console.plan.reversal import reversal
@@ -57,21 +38,21 @@ def snapshot(
     policy: str = "delete", *, start: int = 10, end: int = 100, internal: bool = False, text: str | None = OLD_TEXT
 ) -> Snapshot:
     entry = ConfigEntry("cleanup.policy", policy, DYNAMIC_TOPIC_CONFIG, type=ConfigType(7), documentation=text)
-    partitions = tuple(Partition(number, 1, (1, 2), (1, 2)) for number in range(2))
+    partitions = tuple(cluster.Partition(number, 1, (1, 2), (1, 2)) for number in range(2))
     return Snapshot(
-        topics={"orders": Topic("orders", partitions, internal, "id")},
+        topics={"orders": cluster.Topic("orders", partitions, internal, "id")},
         configs={topic_resource("orders"): ConfigSet((entry,))},
-        log_ranges={("orders", number): LogRange(start, end) for number in range(2)},
+        log_ranges={("orders", number): cluster.LogRange(start, end) for number in range(2)},
         read_at={"topics": NOW},
     )
 
 
-def judged(edit: Edit, known: Snapshot, plan: Plan = EMPTY) -> Verdict:
+def judged(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> Verdict:
     report = stage(plan, [edit], known)
     return (*report.added, *report.dropped, *report.refused)[0]
 
 
-def reason(edit: Edit, known: Snapshot, plan: Plan = EMPTY) -> str:
+def reason(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> str:
     found = judged(edit, known, plan)
     assert isinstance(found, Refused), found
     assert found.remedy
@@ -84,21 +65,25 @@ def reason(edit: Edit, known: Snapshot, plan: Plan = EMPTY) -> str:
 @given(offsets, offsets, st.integers(-5, 1_005))
 def test_an_offset_is_staged_only_within_the_log(one: int, other: int, before: int) -> None:
     start, end = sorted((one, other))
-    found = judged(TrimLog("orders", 0, before), snapshot(start=start, end=end))
+    found = judged(edits.TrimLog("orders", 0, before), snapshot(start=start, end=end))
     if before < 0 or before > end:
         assert isinstance(found, Refused)
     elif before <= start:
         assert isinstance(found, Dropped)
     else:
         assert isinstance(found, Staged)
-        assert found.was == LogRange(start, end)
+        assert found.was == cluster.LogRange(start, end)
 
 
 @pytest.mark.parametrize("policy", ["compact", "", "none"])
 def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> None:
-    assert f"cleanup.policy of orders is {policy or 'empty'}" in reason(TrimLog("orders", 0, 50), snapshot(policy))
-    appended = stage(EMPTY, [SetConfig(topic_resource("orders"), "cleanup.policy", "delete")], snapshot(policy)).plan
-    assert isinstance(judged(TrimLog("orders", 0, 50), snapshot(policy), appended), Staged)
+    assert f"cleanup.policy of orders is {policy or 'empty'}" in reason(
+        edits.TrimLog("orders", 0, 50), snapshot(policy)
+    )
+    appended = stage(
+        EMPTY, [edits.SetConfig(topic_resource("orders"), "cleanup.policy", "delete")], snapshot(policy)
+    ).plan
+    assert isinstance(judged(edits.TrimLog("orders", 0, 50), snapshot(policy), appended), Staged)
 
 
 @pytest.mark.parametrize(
@@ -114,40 +99,40 @@ def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> No
 )
 def test_an_empty_policy_is_as_the_brokers_own_text_has_it(policy: str, text: str | None, taken: bool) -> None:
     """An empty one deletes by request since 4.2; where the text was not read, brokers decide."""
-    assert isinstance(judged(TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken
+    assert isinstance(judged(edits.TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken
 
 
 @pytest.mark.parametrize(
     "edit",
     [
-        SetConfig(topic_resource("orders"), "cleanup.policy", " "),
-        SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
-        SetConfig(CLUSTER_DEFAULT, "log.cleanup.policy", ""),
-        CreateTopic(NewTopic("new", 1, 1, configs={"cleanup.policy": ""})),
+        edits.SetConfig(topic_resource("orders"), "cleanup.policy", " "),
+        edits.SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
+        edits.SetConfig(CLUSTER_DEFAULT, "log.cleanup.policy", ""),
+        edits.CreateTopic(NewTopic("new", 1, 1, configs={"cleanup.policy": ""})),
     ],
 )
-def test_kept_for_ever_is_said_when_it_is_staged(edit: Edit) -> None:
+def test_kept_for_ever_is_said_when_it_is_staged(edit: edits.Edit) -> None:
     plan = stage(EMPTY, [edit], snapshot()).plan
     (lines,) = effects(plan.staged, snapshot()).values()
     assert any(line.startswith("without a cleanup.policy nothing is deleted or compacted") for line in lines)
-    other = stage(EMPTY, [SetConfig(topic_resource("orders"), "cleanup.policy", "compact")], snapshot()).plan
+    other = stage(EMPTY, [edits.SetConfig(topic_resource("orders"), "cleanup.policy", "compact")], snapshot()).plan
     assert not effects(other.staged, snapshot())
 
 
 def test_records_that_no_request_deletes() -> None:
-    assert "brokers keep their own records" in reason(TrimLog("orders", 0, 50), snapshot(internal=True))
-    assert "no partition 7" in reason(TrimLog("orders", 7, 50), snapshot())
-    assert "there is no topic nope" in reason(TrimLog("nope", 0, 50), snapshot())
-    deleted = stage(EMPTY, [DeleteTopic("orders")], snapshot()).plan
-    assert "the plan deletes topic orders" in reason(TrimLog("orders", 0, 50), snapshot(), deleted)
-    created = stage(EMPTY, [CreateTopic(NewTopic("new", 1, 1))], snapshot()).plan
-    assert "the plan creates topic new" in reason(TrimLog("new", 0, 50), snapshot(), created)
+    assert "brokers keep their own records" in reason(edits.TrimLog("orders", 0, 50), snapshot(internal=True))
+    assert "no partition 7" in reason(edits.TrimLog("orders", 7, 50), snapshot())
+    assert "there is no topic nope" in reason(edits.TrimLog("nope", 0, 50), snapshot())
+    deleted = stage(EMPTY, [edits.DeleteTopic("orders")], snapshot()).plan
+    assert "the plan deletes topic orders" in reason(edits.TrimLog("orders", 0, 50), snapshot(), deleted)
+    created = stage(EMPTY, [edits.CreateTopic(NewTopic("new", 1, 1))], snapshot()).plan
+    assert "the plan creates topic new" in reason(edits.TrimLog("new", 0, 50), snapshot(), created)
 
 
 @given(start=offsets, end=offsets)
 def test_retention_in_between_is_no_conflict_below_the_offset(start: int, end: int) -> None:
-    edit, was = TrimLog("orders", 0, 50), LogRange(10, 100)
-    now = LogRange(min(start, end), max(start, end))
+    edit, was = edits.TrimLog("orders", 0, 50), cluster.LogRange(10, 100)
+    now = cluster.LogRange(min(start, end), max(start, end))
     assert moved(edit, was, now) == (now.start >= 50 or now.end < 50)
     expected = Status.APPLIED if now.start >= 50 else Status.UNKNOWN if now.end < 50 else Status.NOT_APPLIED
     assert verdict(edit, was, now) is expected
@@ -155,7 +140,7 @@ def test_retention_in_between_is_no_conflict_below_the_offset(start: int, end: i
 
 def test_what_is_said_of_all_partitions_of_a_topic() -> None:
     known = snapshot()
-    plan = stage(EMPTY, [TrimLog("orders", 0, 60), TrimLog("orders", 1, 100)], known).plan
+    plan = stage(EMPTY, [edits.TrimLog("orders", 0, 60), edits.TrimLog("orders", 1, 100)], known).plan
     readers = TopicReaders({("a", 0): 60, ("b", 0): 30, ("b", 1): 0, ("c", 1): 99}, 500, 200, "")
     found = risks(plan.staged, known, RiskFacts(readers={"orders": readers}))
     assert {risk.accepted_as for risk in found} == {"records-deleted=orders"}
@@ -174,7 +159,7 @@ def test_what_is_said_of_all_partitions_of_a_topic() -> None:
 
 @given(offsets, offsets, st.lists(st.integers(0, 10**9), max_size=3), st.integers(1, 10**9))
 def test_the_bytes_are_a_range_of_the_replicas(before: int, end: int, sizes: list[int], segment: int) -> None:
-    freed = bytes_freed(min(before, end), LogRange(0, end), sizes, segment)
+    freed = bytes_freed(min(before, end), cluster.LogRange(0, end), sizes, segment)
     assert 0 <= freed.least <= freed.most <= sum(sizes)
     if not before:
         assert freed == (0, 0)
@@ -183,21 +168,21 @@ def test_the_bytes_are_a_range_of_the_replicas(before: int, end: int, sizes: lis
 # -- registrations -----------------------------------------------------------------------------------------------------
 
 
-def with_brokers(*brokers: Broker, shows_fenced: bool = True) -> Snapshot:
-    topics = {"orders": Topic("orders", tuple(Partition(n, 1, (1, 4), (1,)) for n in range(5)))}
+def with_brokers(*brokers: cluster.Broker, shows_fenced: bool = True) -> Snapshot:
+    topics = {"orders": cluster.Topic("orders", tuple(cluster.Partition(n, 1, (1, 4), (1,)) for n in range(5)))}
     return Snapshot(
-        cluster=ClusterInfo("c", 1, brokers, shows_fenced=shows_fenced),
-        quorum=Quorum(1, 1, 1, (QuorumReplica(4, 1, 0),), ()),
+        cluster=cluster.ClusterInfo("c", 1, brokers, shows_fenced=shows_fenced),
+        quorum=cluster.Quorum(1, 1, 1, (cluster.QuorumReplica(4, 1, 0),), ()),
         topics=topics,
         read_at={"cluster": NOW, "topics": NOW},
     )
 
 
-ALIVE, DOWN = Broker(4, "b4", 9092), Broker(4, "b4", 9092, fenced=True)
+ALIVE, DOWN = cluster.Broker(4, "b4", 9092), cluster.Broker(4, "b4", 9092, fenced=True)
 
 
 def test_a_broker_that_is_down_is_unregistered() -> None:
-    edit = RemoveRegistration(4)
+    edit = edits.RemoveRegistration(4)
     known = with_brokers(DOWN)
     plan = stage(EMPTY, [edit], known).plan
     (risk,) = risks(plan.staged, known)
@@ -210,7 +195,7 @@ def test_a_broker_that_is_down_is_unregistered() -> None:
 
 
 def test_before_kafka_4_a_broker_that_is_missing_may_be_registered() -> None:
-    edit = RemoveRegistration(4)
+    edit = edits.RemoveRegistration(4)
     staged = judged(edit, with_brokers(shows_fenced=False))
     assert isinstance(staged, Staged)
     assert staged.was is not UNREAD
@@ -227,10 +212,12 @@ def test_before_kafka_4_a_broker_that_is_missing_may_be_registered() -> None:
 
 def with_features(finalized: dict[str, int], *nodes: dict[str, tuple[int, int]] | None) -> Snapshot:
     made = tuple(
-        NodeFeatures(number, f"n{number}:1", number > 2, levels or {}, None if levels else Failure("TIMED_OUT", "", ""))
+        cluster.NodeFeatures(
+            number, f"n{number}:1", number > 2, levels or {}, None if levels else Failure("TIMED_OUT", "", "")
+        )
         for number, levels in enumerate(nodes, 1)
     )
-    return Snapshot(features=ClusterFeatures(finalized, made), read_at={"features": NOW})
+    return Snapshot(features=cluster.ClusterFeatures(finalized, made), read_at={"features": NOW})
 
 
 NEW = {MD: (7, 30), ELR: (0, 1), "kraft.version": (0, 1), "group.version": (0, 1)}
@@ -239,10 +226,10 @@ OLD = {MD: (7, 25), "kraft.version": (0, 1), "group.version": (0, 1)}
 
 def test_a_level_has_to_be_supported_by_every_node_that_answered() -> None:
     known = with_features({MD: 22}, NEW, OLD, None)
-    assert reason(SetFeature(MD, 26), known) == f"level 26 of {MD} is not supported by node 2 (7 to 25)"
-    assert reason(SetFeature(ELR, 1), known) == f"level 1 of {ELR} is not supported by node 2 (none)"
-    assert "no node has a feature nope" in reason(SetFeature("nope", 1), known)
-    plan = stage(EMPTY, [SetFeature(MD, 25)], known).plan
+    assert reason(edits.SetFeature(MD, 26), known) == f"level 26 of {MD} is not supported by node 2 (7 to 25)"
+    assert reason(edits.SetFeature(ELR, 1), known) == f"level 1 of {ELR} is not supported by node 2 (none)"
+    assert "no node has a feature nope" in reason(edits.SetFeature("nope", 1), known)
+    plan = stage(EMPTY, [edits.SetFeature(MD, 25)], known).plan
     lines = next(iter(effects(plan.staged, known).values()))
     assert lines[-1] == "whether controller 3 supports it is not known here; the controller checks it"
     assert "brings at 23 (4.0-IV1): the base of eligible leader replicas (KIP-966)" in lines
@@ -250,24 +237,24 @@ def test_a_level_has_to_be_supported_by_every_node_that_answered() -> None:
 
 def test_what_can_not_be_lowered_again_has_to_be_typed_and_is_not_lowered() -> None:
     known = with_features({MD: 22}, NEW)
-    plan = stage(EMPTY, [SetFeature(MD, 25), SetFeature("group.version", 1)], known).plan
+    plan = stage(EMPTY, [edits.SetFeature(MD, 25), edits.SetFeature("group.version", 1)], known).plan
     assert [risk.accepted_as for risk in risks(plan.staged, known)] == [f"feature-irreversible={MD}"]
     back = {each.edit.target: reversal(each).edits for each in plan.staged}
-    assert back == {FeatureTarget(MD): (), FeatureTarget("group.version"): (SetFeature("group.version", 0),)}
-    assert "can't go from 25 to 22" in reason(SetFeature(MD, 22), with_features({MD: 25}, NEW))
-    assert isinstance(judged(SetFeature(MD, 23), with_features({MD: 25}, NEW)), Staged)
-    assert "can't be lowered" in reason(SetFeature("kraft.version", 0), with_features({"kraft.version": 1}, NEW))
+    assert back == {FeatureTarget(MD): (), FeatureTarget("group.version"): (edits.SetFeature("group.version", 0),)}
+    assert "can't go from 25 to 22" in reason(edits.SetFeature(MD, 22), with_features({MD: 25}, NEW))
+    assert isinstance(judged(edits.SetFeature(MD, 23), with_features({MD: 25}, NEW)), Staged)
+    assert "can't be lowered" in reason(edits.SetFeature("kraft.version", 0), with_features({"kraft.version": 1}, NEW))
 
 
 def test_a_level_needs_others_as_they_are_or_as_the_plan_makes_them() -> None:
     known = with_features({MD: 22}, NEW)
-    assert f"{ELR} 1 needs {MD} 23 or higher" in reason(SetFeature(ELR, 1), known)
-    raised = stage(EMPTY, [SetFeature(MD, 25)], known).plan
-    assert isinstance(judged(SetFeature(ELR, 1), known, raised), Staged)
-    assert isinstance(judged(SetFeature(MD, 22), known), Dropped)
+    assert f"{ELR} 1 needs {MD} 23 or higher" in reason(edits.SetFeature(ELR, 1), known)
+    raised = stage(EMPTY, [edits.SetFeature(MD, 25)], known).plan
+    assert isinstance(judged(edits.SetFeature(ELR, 1), known, raised), Staged)
+    assert isinstance(judged(edits.SetFeature(MD, 22), known), Dropped)
 
 
 def test_features_that_were_not_read_are_staged_upon_nothing() -> None:
-    staged = judged(SetFeature(MD, 25), Snapshot())
+    staged = judged(edits.SetFeature(MD, 25), Snapshot())
     assert isinstance(staged, Staged)
     assert staged.was is UNREAD

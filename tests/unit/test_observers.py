@@ -10,17 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import observers as model_observers
 from console.model.cluster import Broker, Partition, Topic, TopicListing
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigListing, ConfigSet, topic_resource
-from console.model.observers import (
-    PLACEMENT_KEYS,
-    ObserverRule,
-    not_in_sync,
-    observed,
-    observer_rules,
-    placements_to_read,
-)
 from console.model.snapshot import Snapshot, with_cluster, with_configs, with_topics
 from console.operations.goals import Drain
 from console.operations.placement import placement_of
@@ -30,7 +23,7 @@ from console.triage.diagnosis import diagnose
 from tests.unit.test_triage import healthy, watched
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
-(KEY,) = PLACEMENT_KEYS
+(KEY,) = model_observers.PLACEMENT_KEYS
 BROKERS = tuple(Broker(n, "h", n, rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, "b"), (5, None)))
 
 
@@ -66,10 +59,14 @@ def test_they_are_told_by_count_and_rack(
     value: str, replicas: tuple[int, ...], isr: tuple[int, ...], found: tuple[int, ...]
 ) -> None:
     topic = Topic("t", (Partition(0, isr[0], replicas, isr),))
-    (partition,) = observed({"t": topic}, {"t": observer_rules(placed(value))}, BROKERS)["t"].partitions
+    (partition,) = model_observers.observed(
+        {"t": topic}, {"t": model_observers.observer_rules(placed(value))}, BROKERS
+    )["t"].partitions
     assert partition.observers == found
-    assert not_in_sync(partition) == tuple(each for each in replicas if each not in isr and each not in found)
-    assert partition.under_replicated is bool(not_in_sync(partition))
+    assert model_observers.not_in_sync(partition) == tuple(
+        each for each in replicas if each not in isr and each not in found
+    )
+    assert partition.under_replicated is bool(model_observers.not_in_sync(partition))
 
 
 ids = st.lists(st.integers(1, 5), unique=True, min_size=1).map(tuple)
@@ -81,10 +78,10 @@ def test_a_replica_is_in_sync_missing_or_an_observer(
 ) -> None:
     """Exactly one of the three, and no more observers than the rules have."""
     isr = tuple(each for each in replicas if each in in_sync)
-    made = tuple(ObserverRule(count, {"rack": rack} if rack else {}) for count, rack in some)
+    made = tuple(model_observers.ObserverRule(count, {"rack": rack} if rack else {}) for count, rack in some)
     topic = Topic("t", (Partition(0, -1, replicas, isr),))
-    (partition,) = observed({"t": topic}, {"t": made}, BROKERS)["t"].partitions
-    assert sorted((*partition.isr, *not_in_sync(partition), *partition.observers)) == sorted(replicas)
+    (partition,) = model_observers.observed({"t": topic}, {"t": made}, BROKERS)["t"].partitions
+    assert sorted((*partition.isr, *model_observers.not_in_sync(partition), *partition.observers)) == sorted(replicas)
     assert len(partition.observers) <= sum(max(0, count) for count, _ in some)
 
 
@@ -116,7 +113,7 @@ def test_of_a_server_without_placements_one_topic_is_read_and_of_others_all_that
     plain = ConfigSet((ConfigEntry("retention.ms", "1", ConfigSource(5)),))
     configs = {topic_resource(name): placed("") if has_key else plain for name in known}
     asked: set[str] = set()
-    while names := placements_to_read(topics, configs, asked):
+    while names := model_observers.placements_to_read(topics, configs, asked):
         asked.update(names)
         configs.update({topic_resource(name): placed("") if has_key else plain for name in names})
     left = short - known

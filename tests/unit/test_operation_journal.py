@@ -9,22 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from console.journal import file as files
+from console.journal import operations as journal_operations
 from console.journal.entries import this_process
 from console.journal.file import JournalFile
-from console.journal.operations import Asked, Begun, Lease, Over, begun_json, operation_line, operations
 from console.model.journal_lines import OperationLine, Origin, Who
-from console.operations.goals import (
-    Balance,
-    Drain,
-    DrainDir,
-    Goal,
-    MoveIntoDir,
-    MoveTopic,
-    Reassign,
-    Replace,
-    Replicate,
-    Restore,
-)
+from console.operations import goals
 from console.operations.operation import Operation, Progress, State, Step
 from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Throttles
@@ -34,17 +23,17 @@ WHO = Who("User:alice", "alice")
 HERE = Origin("host-1", "moves", 17, "boot-1")
 MOVES = (Relocation("orders", 0, (1, 2, 3), (1, 2, 4), 5_000),)
 SETS = Throttles(10, ((1, "a"), (4, "b")), (("orders", "list", ("0:4",)),))
-GOALS: list[Goal] = [
-    Drain((3, 4)),
-    Replace(3, 5),
-    Balance(),
-    MoveTopic("orders", (1, 2)),
-    Replicate("orders", 3),
-    DrainDir(3, "/data 1"),
-    MoveIntoDir("orders", 3, "/data2"),
-    MoveIntoDir("orders", 3, "/data2", 0),
-    Restore(7, (("orders", 0, (1, 2, 3)),), (("orders", 0, 1, "/data2"),)),
-    Reassign((("orders", 0, (1, 2, 3)), ("returns", 1, (2,))), (("orders", 0, 1, "/data2"),)),
+GOALS: list[goals.Goal] = [
+    goals.Drain((3, 4)),
+    goals.Replace(3, 5),
+    goals.Balance(),
+    goals.MoveTopic("orders", (1, 2)),
+    goals.Replicate("orders", 3),
+    goals.DrainDir(3, "/data 1"),
+    goals.MoveIntoDir("orders", 3, "/data2"),
+    goals.MoveIntoDir("orders", 3, "/data2", 0),
+    goals.Restore(7, (("orders", 0, (1, 2, 3)),), (("orders", 0, 1, "/data2"),)),
+    goals.Reassign((("orders", 0, (1, 2, 3)), ("returns", 1, (2,))), (("orders", 0, 1, "/data2"),)),
 ]
 
 
@@ -53,19 +42,23 @@ def journal(tmp_path: Path) -> JournalFile:
     return JournalFile(tmp_path / "journal" / "id.jsonl")
 
 
-DRAIN = Drain((3,))
+DRAIN = goals.Drain((3,))
 
 
-def begun(journal: JournalFile, goal: Goal = DRAIN) -> int:
-    return journal.begin_operation(AT, begun_json(Begun("prod", WHO, HERE, goal, 10)))
+def begun(journal: JournalFile, goal: goals.Goal = DRAIN) -> int:
+    return journal.begin_operation(
+        AT, journal_operations.begun_json(journal_operations.Begun("prod", WHO, HERE, goal, 10))
+    )
 
 
-def note(journal: JournalFile, number: int, what: Step | Progress | Asked | Over) -> None:
-    journal.note(operation_line(number, AT, what))
+def note(
+    journal: JournalFile, number: int, what: Step | Progress | journal_operations.Asked | journal_operations.Over
+) -> None:
+    journal.note(journal_operations.operation_line(number, AT, what))
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=str)
-def test_what_is_written_is_read_back(journal: JournalFile, goal: Goal) -> None:
+def test_what_is_written_is_read_back(journal: JournalFile, goal: goals.Goal) -> None:
     number = begun(journal, goal)
     within = (DirMove("orders", 0, 3, "/data1", "/data2", 5_000, (3, 1)),)
     step = Step(AT, AT + timedelta(hours=2), MOVES, SETS, within, (("orders", 0),))
@@ -73,16 +66,20 @@ def test_what_is_written_is_read_back(journal: JournalFile, goal: Goal) -> None:
     note(journal, number, step)
     note(journal, number, far)
     expected = Operation(number, AT, "prod", WHO, HERE, goal, 10, (step,), far)
-    assert operations(journal.read().records) == operations(journal.open().records) == {number: expected}
+    assert (
+        journal_operations.operations(journal.read().records)
+        == journal_operations.operations(journal.open().records)
+        == {number: expected}
+    )
 
 
 def test_what_is_asked_of_it(journal: JournalFile) -> None:
     number = begun(journal)
-    note(journal, number, Asked(WHO, throttle=20))
-    assert operations(journal.open().records)[number].throttle == 20
-    note(journal, number, Asked(WHO, throttle=0))
-    note(journal, number, Asked(WHO, cancel=True))
-    asked = operations(journal.open().records)[number]
+    note(journal, number, journal_operations.Asked(WHO, throttle=20))
+    assert journal_operations.operations(journal.open().records)[number].throttle == 20
+    note(journal, number, journal_operations.Asked(WHO, throttle=0))
+    note(journal, number, journal_operations.Asked(WHO, cancel=True))
+    asked = journal_operations.operations(journal.open().records)[number]
     assert (asked.throttle, asked.cancelling) == (None, True)
 
 
@@ -94,28 +91,31 @@ def test_a_start_reads_open_ones_and_their_last_progress_alone(
     first = begun(journal)
     for copied in range(50):
         note(journal, first, Progress(AT, State.RUNNING, copied))
-    note(journal, first, Over(State.DONE))
-    second = begun(journal, Balance())
+    note(journal, first, journal_operations.Over(State.DONE))
+    second = begun(journal, goals.Balance())
     assert second == first + 1
     for copied in range(50):
         note(journal, second, Progress(AT, State.RUNNING, copied))
-        (operation,) = operations(journal.open().records).values()
+        (operation,) = journal_operations.operations(journal.open().records).values()
         assert (operation.number, operation.progress) == (second, Progress(AT, State.RUNNING, copied))
         assert len(journal.open().records) == 2
-    assert [each.state for each in operations(journal.read().records).values()] == [State.DONE, State.RUNNING]
+    assert [each.state for each in journal_operations.operations(journal.read().records).values()] == [
+        State.DONE,
+        State.RUNNING,
+    ]
 
 
 def test_a_line_of_another_form_hides_no_other(journal: JournalFile) -> None:
     number = begun(journal)
     journal.note(OperationLine(number, "step", AT, {"moves": "none"}))
     note(journal, number, Progress(AT, State.WAITING))
-    assert operations(journal.open().records)[number].state is State.WAITING
+    assert journal_operations.operations(journal.open().records)[number].state is State.WAITING
 
 
 def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
     """One that lives keeps it as long as it renews it; another host's holds until its time is over."""
     me, far = this_process("moves"), Origin("another-host", "moves", 17, "boot")
-    mine, theirs = Lease(journal.path, me), Lease(journal.path, far)
+    mine, theirs = journal_operations.Lease(journal.path, me), journal_operations.Lease(journal.path, far)
     assert theirs.take(AT) is None
     held = mine.take(AT + timedelta(seconds=59))
     assert held is not None
@@ -136,8 +136,8 @@ def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
     """Its number may be another process's by now, and its file may be torn."""
     me = this_process("moves")
     dead = replace(me, started="another-boot-1")
-    assert Lease(journal.path, dead).take(AT) is None
-    assert Lease(journal.path, me).take(AT) is None
+    assert journal_operations.Lease(journal.path, dead).take(AT) is None
+    assert journal_operations.Lease(journal.path, me).take(AT) is None
     (lease,) = journal.path.parent.rglob("operations.lease")
     lease.write_text('{"by": {"ho')
-    assert Lease(journal.path, me).take(AT) is None
+    assert journal_operations.Lease(journal.path, me).take(AT) is None

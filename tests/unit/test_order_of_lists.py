@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from console.admin.delivery import op_verdict
 from console.files.compare import compare, entity_table
 from console.files.wanted import Wanted, WantedTopic
+from console.model import config
 from console.model.broker_matrix import broker_matrix
 from console.model.changes import ConfigOp, Status
 from console.model.cluster import Topic
 from console.model.codes import SET, ConfigSource, ConfigType
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, own_source, topic_resource
 from console.model.snapshot import Snapshot
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.conflicts import changed_since, conflicts
@@ -44,17 +44,19 @@ def spellings(draw: st.DrawFn) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def place(key: str) -> ConfigResource:
-    return CLUSTER_DEFAULT if key in ("log.cleanup.policy", "cordoned.log.dirs") else topic_resource("t")
+def place(key: str) -> config.ConfigResource:
+    return config.CLUSTER_DEFAULT if key in ("log.cleanup.policy", "cordoned.log.dirs") else config.topic_resource("t")
 
 
-def entry(key: str, value: str) -> ConfigEntry:
-    return ConfigEntry(key, value, own_source(place(key)), type=LIST)
+def entry(key: str, value: str) -> config.ConfigEntry:
+    return config.ConfigEntry(key, value, config.own_source(place(key)), type=LIST)
 
 
 def snapshot(key: str, value: str) -> Snapshot:
     return Snapshot(
-        topics={"t": Topic("t", ())}, configs={place(key): ConfigSet((entry(key, value),))}, read_at={"topics": AT}
+        topics={"t": Topic("t", ())},
+        configs={place(key): config.ConfigSet((entry(key, value),))},
+        read_at={"topics": AT},
     )
 
 
@@ -68,8 +70,10 @@ def test_it_is_no_change(key: str, texts: tuple[str, str]) -> None:
     assert wanted(edit, entry(key, one)) is True
     assert op_verdict(resource, ConfigOp(key, SET, other), entry(key, one)) == Status.APPLIED
     assert [*config_differences(snapshot(key, one).configs, snapshot(key, other).configs)] == []
-    assert broker_matrix({1: ConfigSet((entry(key, one),)), 2: ConfigSet((entry(key, other),))}) == ()
-    assert entity_table(ConfigSet((entry(key, one),)), ConfigSet((entry(key, other),)), "a", "b").rows == ()
+    assert broker_matrix({1: config.ConfigSet((entry(key, one),)), 2: config.ConfigSet((entry(key, other),))}) == ()
+    assert (
+        entity_table(config.ConfigSet((entry(key, one),)), config.ConfigSet((entry(key, other),)), "a", "b").rows == ()
+    )
     files = [Wanted({"t": WantedTopic(1, 1, {key: text})}) for text in texts]
     assert compare(*files) == ()
 
@@ -91,7 +95,7 @@ def test_other_items_are_a_change(key: str, one: list[str], other: list[str]) ->
     assume({*one} != {*other})
     sides = [snapshot(key, ",".join(some)).configs for some in (one, other)]
     assert len([*config_differences(*sides)]) == 1
-    sets = {number: ConfigSet((entry(key, ",".join(some)),)) for number, some in ((1, one), (2, other))}
+    sets = {number: config.ConfigSet((entry(key, ",".join(some)),)) for number, some in ((1, one), (2, other))}
     assert len(broker_matrix(sets, every=True)) == 1
 
 
@@ -99,7 +103,8 @@ def test_other_items_are_a_change(key: str, one: list[str], other: list[str]) ->
 def test_the_order_of_other_lists_counts(key: str) -> None:
     assert as_it_counts(key, "b,a") == "b,a"
     sets = {
-        at: ConfigSet((ConfigEntry(key, text, ConfigSource(4), type=LIST),)) for at, text in ((1, "a,b"), (2, "b,a"))
+        at: config.ConfigSet((config.ConfigEntry(key, text, ConfigSource(4), type=LIST),))
+        for at, text in ((1, "a,b"), (2, "b,a"))
     }
     assert [row.key for row in broker_matrix(sets)] == [key]
 

@@ -7,16 +7,16 @@ import shlex
 import pytest
 
 from console.cli import main as cli
+from console.language import other_words
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.other_words import ALONE, LINES, NOUNS, VERBS, command_line, our_line
 from console.language.statements import Where
 
 FILLED = {"NAME": "app", "TOPIC": "orders", "ID": "3", "LEVEL": "25"}
 COMMANDS = {command.name for command in cli.COMMANDS}
 
 
-@pytest.mark.parametrize("line", sorted({*LINES.values(), *ALONE.values()} - {""}))
+@pytest.mark.parametrize("line", sorted({*other_words.LINES.values(), *other_words.ALONE.values()} - {""}))
 def test_each_line_is_one_that_kac_takes(line: str) -> None:
     if line.startswith("kac"):
         assert not line.split()[1:] or line.split()[1].lstrip("-") in COMMANDS | {"context"}
@@ -29,9 +29,9 @@ def test_each_line_is_one_that_kac_takes(line: str) -> None:
 
 
 def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
-    assert not {word for word in NOUNS if word in VERBS}
-    for word in NOUNS:
-        assert our_line([word]), word
+    assert not {word for word in other_words.NOUNS if word in other_words.VERBS}
+    for word in other_words.NOUNS:
+        assert other_words.our_line([word]), word
 
 
 @pytest.mark.parametrize(
@@ -69,15 +69,15 @@ def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
     ],
 )
 def test_what_is_typed_first(typed: str, line: str | None) -> None:
-    assert our_line(shlex.split(typed)) == line
+    assert other_words.our_line(shlex.split(typed)) == line
 
 
 def test_a_name_is_data_in_the_line() -> None:
-    line = our_line(["topic", "delete", "a; apply --yes"])
+    line = other_words.our_line(["topic", "delete", "a; apply --yes"])
     assert line is not None
     (statement,) = parse(line)
     assert type(statement).__name__ == "Delete"
-    assert shlex.split(command_line(line)) == ["kac", "run", "-e", line]
+    assert shlex.split(other_words.command_line(line)) == ["kac", "run", "-e", line]
 
 
 @pytest.mark.parametrize(

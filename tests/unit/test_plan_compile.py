@@ -8,54 +8,15 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterScram,
-    ConfigOp,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    NewTopic,
-    ScramUser,
-)
 from console.model.cluster import Partition, Topic
-from console.model.codes import (
-    APPEND,
-    BROKER_LOGGER,
-    DELETE,
-    SET,
-    SUBTRACT,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
 from console.plan.compile import compile_plan
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    SubtractConfig,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.requests import RECORD_LIMIT, Facts, Step, pack
 from console.plan.staged import Staged
@@ -66,7 +27,7 @@ B1, B2 = broker_resource(1), broker_resource(2)
 LIMIT_NOTE = "{} of {}: a controller takes at most 10,000 records in one change"
 
 
-def compiled(*edits: Edit, facts: Facts | None = None, snapshot: Snapshot | None = None) -> tuple[Step, ...]:
+def compiled(*edits: plan_edits.Edit, facts: Facts | None = None, snapshot: Snapshot | None = None) -> tuple[Step, ...]:
     report = stage(EMPTY, edits, snapshot or Snapshot())
     assert not report.refused
     return compile_plan(report.plan, facts or Facts())
@@ -74,18 +35,18 @@ def compiled(*edits: Edit, facts: Facts | None = None, snapshot: Snapshot | None
 
 def acl(name: str, permission: str = "ALLOW") -> Acl:
     return Acl(
-        AclResourceType.parse("TOPIC"),
+        codes.AclResourceType.parse("TOPIC"),
         name,
-        PatternType.parse("LITERAL"),
+        codes.PatternType.parse("LITERAL"),
         "User:a",
         "*",
-        AclOperation.parse("READ"),
-        Permission.parse(permission),
+        codes.AclOperation.parse("READ"),
+        codes.Permission.parse(permission),
     )
 
 
-def alter(steps: Iterable[Step]) -> list[AlterConfigs]:
-    return [step.request for step in steps if isinstance(step.request, AlterConfigs)]
+def alter(steps: Iterable[Step]) -> list[changes.AlterConfigs]:
+    return [step.request for step in steps if isinstance(step.request, changes.AlterConfigs)]
 
 
 def test_an_empty_plan_is_no_request() -> None:
@@ -94,22 +55,25 @@ def test_an_empty_plan_is_no_request() -> None:
 
 def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broker() -> None:
     edits = (
-        SetConfig(T1, "retention.ms", "1"),
-        SetConfig(CLUSTER_DEFAULT, "max.connections", "5"),
-        SetConfig(B2, "max.connections", "6"),
-        UnsetConfig(T2, "flush.ms"),
-        AppendConfig(T2, "cleanup.policy", "compact"),
-        SubtractConfig(T1, "x.list", "a"),
-        SetConfig(ConfigResource(BROKER_LOGGER, "2"), "kafka.server", "DEBUG"),
+        plan_edits.SetConfig(T1, "retention.ms", "1"),
+        plan_edits.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"),
+        plan_edits.SetConfig(B2, "max.connections", "6"),
+        plan_edits.UnsetConfig(T2, "flush.ms"),
+        plan_edits.AppendConfig(T2, "cleanup.policy", "compact"),
+        plan_edits.SubtractConfig(T1, "x.list", "a"),
+        plan_edits.SetConfig(ConfigResource(codes.BROKER_LOGGER, "2"), "kafka.server", "DEBUG"),
     )
     (step,) = compiled(*edits)
-    assert step.request == AlterConfigs(
+    assert step.request == changes.AlterConfigs(
         {
-            B2: (ConfigOp("max.connections", SET, "6"),),
-            ConfigResource(BROKER_LOGGER, "2"): (ConfigOp("kafka.server", SET, "DEBUG"),),
-            T1: (ConfigOp("retention.ms", SET, "1"), ConfigOp("x.list", SUBTRACT, "a")),
-            CLUSTER_DEFAULT: (ConfigOp("max.connections", SET, "5"),),
-            T2: (ConfigOp("flush.ms", DELETE), ConfigOp("cleanup.policy", APPEND, "compact")),
+            B2: (changes.ConfigOp("max.connections", codes.SET, "6"),),
+            ConfigResource(codes.BROKER_LOGGER, "2"): (changes.ConfigOp("kafka.server", codes.SET, "DEBUG"),),
+            T1: (changes.ConfigOp("retention.ms", codes.SET, "1"), changes.ConfigOp("x.list", codes.SUBTRACT, "a")),
+            CLUSTER_DEFAULT: (changes.ConfigOp("max.connections", codes.SET, "5"),),
+            T2: (
+                changes.ConfigOp("flush.ms", codes.DELETE),
+                changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+            ),
         },
         broker=2,
     )
@@ -118,19 +82,23 @@ def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broke
 
 
 def test_without_a_named_broker_any_takes_all() -> None:
-    (step,) = compiled(SetConfig(T1, "a", "1"), SetConfig(CLUSTER_DEFAULT, "b", "1"))
+    (step,) = compiled(plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(CLUSTER_DEFAULT, "b", "1"))
     assert alter([step])[0].broker is None
 
 
 def test_two_named_brokers_are_two_requests_and_the_first_takes_everything_else() -> None:
-    first, second = compiled(SetConfig(T1, "a", "1"), SetConfig(B2, "b", "1"), SetConfig(B1, "b", "1"))
-    assert alter([first])[0] == AlterConfigs({B2: (ConfigOp("b", SET, "1"),), T1: (ConfigOp("a", SET, "1"),)}, 2)
-    assert alter([second])[0] == AlterConfigs({B1: (ConfigOp("b", SET, "1"),)}, 1)
+    first, second = compiled(
+        plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(B2, "b", "1"), plan_edits.SetConfig(B1, "b", "1")
+    )
+    assert alter([first])[0] == changes.AlterConfigs(
+        {B2: (changes.ConfigOp("b", codes.SET, "1"),), T1: (changes.ConfigOp("a", codes.SET, "1"),)}, 2
+    )
+    assert alter([second])[0] == changes.AlterConfigs({B1: (changes.ConfigOp("b", codes.SET, "1"),)}, 1)
     assert (first.note, second.note) == ("", "broker 1's own configs have to go to broker 1")
 
 
 def test_nothing_rides_with_a_broker_that_can_not_be_reached() -> None:
-    edits = (SetConfig(B1, "b", "1"), SetConfig(T1, "a", "1"), SetConfig(B2, "b", "1"))
+    edits = (plan_edits.SetConfig(B1, "b", "1"), plan_edits.SetConfig(T1, "a", "1"), plan_edits.SetConfig(B2, "b", "1"))
     steps = compiled(*edits, facts=Facts(reachable=frozenset({2})))
     assert [(request.broker, set(request.ops)) for request in alter(steps)] == [(2, {B2, T1}), (1, {B1})]
     assert steps[1].note == "broker 1 could not be reached, and only it can take its configs"
@@ -139,116 +107,139 @@ def test_nothing_rides_with_a_broker_that_can_not_be_reached() -> None:
 
 
 def test_configs_of_a_new_topic_are_folded_into_its_creation() -> None:
-    topic = NewTopic("new", 3, 2, configs={"retention.ms": "1", "flush.ms": "2"})
-    (step,) = compiled(CreateTopic(topic), SetConfig(NEW, "retention.ms", "5"), SetConfig(NEW, "preallocate", "true"))
-    assert step.request == CreateTopics(
-        (NewTopic("new", 3, 2, configs={"retention.ms": "5", "flush.ms": "2", "preallocate": "true"}),)
+    topic = changes.NewTopic("new", 3, 2, configs={"retention.ms": "1", "flush.ms": "2"})
+    (step,) = compiled(
+        plan_edits.CreateTopic(topic),
+        plan_edits.SetConfig(NEW, "retention.ms", "5"),
+        plan_edits.SetConfig(NEW, "preallocate", "true"),
+    )
+    assert step.request == changes.CreateTopics(
+        (changes.NewTopic("new", 3, 2, configs={"retention.ms": "5", "flush.ms": "2", "preallocate": "true"}),)
     )
     assert len(step.staged) == 3
 
 
 def test_every_kind_in_a_safe_order() -> None:
-    user = ScramUser("a", ScramMechanism(1))
+    user = changes.ScramUser("a", codes.ScramMechanism(1))
     steps = compiled(
-        DeleteTopic("t2"),
-        RemoveAcl(acl("old")),
-        DeleteScram(ScramUser("b", ScramMechanism(1))),
-        UpsertScram(user, 4096, Secret("x")),
-        SetQuota(QuotaEntity.of({USER: "a"}), "request_percentage", 5.0),
-        UnsetQuota(QuotaEntity.of({USER: "a"}), "producer_byte_rate"),
-        AddAcl(acl("new")),
-        SetConfig(T1, "a", "1"),
-        GrowTopic("t1", 5),
-        CreateTopic(NewTopic("new")),
+        plan_edits.DeleteTopic("t2"),
+        plan_edits.RemoveAcl(acl("old")),
+        plan_edits.DeleteScram(changes.ScramUser("b", codes.ScramMechanism(1))),
+        plan_edits.UpsertScram(user, 4096, Secret("x")),
+        plan_edits.SetQuota(QuotaEntity.of({USER: "a"}), "request_percentage", 5.0),
+        plan_edits.UnsetQuota(QuotaEntity.of({USER: "a"}), "producer_byte_rate"),
+        plan_edits.AddAcl(acl("new")),
+        plan_edits.SetConfig(T1, "a", "1"),
+        plan_edits.GrowTopic("t1", 5),
+        plan_edits.CreateTopic(changes.NewTopic("new")),
         snapshot=Snapshot(topics={"t1": Topic("t1", (Partition(0, -1, (), ()),)), "t2": Topic("t2", ())}),
     )
     assert [step.request for step in steps] == [
-        CreateTopics((NewTopic("new"),)),
-        CreatePartitions({"t1": 5}, {"t1": 1}),
-        AlterConfigs({T1: (ConfigOp("a", SET, "1"),)}),
-        CreateAcls((acl("new"),)),
-        AlterQuotas({QuotaEntity.of({USER: "a"}): {"request_percentage": 5.0, "producer_byte_rate": None}}),
-        AlterScram({user: (4096, Secret("x"))}),
-        AlterScram({}, (ScramUser("b", ScramMechanism(1)),)),
-        DeleteAcls((acl("old"),)),
-        DeleteTopics(("t2",)),
+        changes.CreateTopics((changes.NewTopic("new"),)),
+        changes.CreatePartitions({"t1": 5}, {"t1": 1}),
+        changes.AlterConfigs({T1: (changes.ConfigOp("a", codes.SET, "1"),)}),
+        changes.CreateAcls((acl("new"),)),
+        changes.AlterQuotas({QuotaEntity.of({USER: "a"}): {"request_percentage": 5.0, "producer_byte_rate": None}}),
+        changes.AlterScram({user: (4096, Secret("x"))}),
+        changes.AlterScram({}, (changes.ScramUser("b", codes.ScramMechanism(1)),)),
+        changes.DeleteAcls((acl("old"),)),
+        changes.DeleteTopics(("t2",)),
     ]
     assert [step.after for step in steps] == [(), (), (), (), (), (), (5,), (3,), ()]
     assert steps[6].note == "deleted once those that are set are there"
 
 
 def test_a_user_with_two_mechanisms_takes_two_requests() -> None:
-    both = [ScramUser("a", ScramMechanism(1)), ScramUser("a", ScramMechanism(2)), ScramUser("b", ScramMechanism(2))]
-    first, second = compiled(*(UpsertScram(user, 4096, Secret("x")) for user in both))
-    assert isinstance(first.request, AlterScram)
-    assert isinstance(second.request, AlterScram)
+    both = [
+        changes.ScramUser("a", codes.ScramMechanism(1)),
+        changes.ScramUser("a", codes.ScramMechanism(2)),
+        changes.ScramUser("b", codes.ScramMechanism(2)),
+    ]
+    first, second = compiled(*(plan_edits.UpsertScram(user, 4096, Secret("x")) for user in both))
+    assert isinstance(first.request, changes.AlterScram)
+    assert isinstance(second.request, changes.AlterScram)
     assert (list(first.request.upserts), list(second.request.upserts)) == ([both[0], both[2]], [both[1]])
     assert second.note == "a request can change one credential of a user"
 
 
 def test_ten_thousand_keys_are_one_request_and_one_more_is_two() -> None:
-    edits: list[Edit] = [SetConfig(topic_resource(f"t{n}"), f"k{k}", "1") for n in range(2500) for k in range(4)]
+    edits: list[plan_edits.Edit] = [
+        plan_edits.SetConfig(topic_resource(f"t{n}"), f"k{k}", "1") for n in range(2500) for k in range(4)
+    ]
     (step,) = compiled(*edits)
     assert step.note == ""
-    first, second = compiled(*edits, SetConfig(T1, "one.more", "1"))
+    first, second = compiled(*edits, plan_edits.SetConfig(T1, "one.more", "1"))
     assert (first.note, second.note) == (LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2))
     assert len(first.staged) + len(second.staged) == 10_001
     assert not {s.edit.target for s in first.staged} & {s.edit.target for s in second.staged}
 
 
 def test_what_does_not_fit_with_the_first_broker_rides_with_the_next_before_a_request_of_its_own() -> None:
-    edits: list[Edit] = [SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(15_000)]
-    steps = compiled(SetConfig(B1, "a", "1"), SetConfig(B2, "a", "1"), *edits)
+    edits: list[plan_edits.Edit] = [plan_edits.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(15_000)]
+    steps = compiled(plan_edits.SetConfig(B1, "a", "1"), plan_edits.SetConfig(B2, "a", "1"), *edits)
     assert [(request.broker, len(request.ops)) for request in alter(steps)] == [(1, 10_000), (2, 5_002)]
-    steps = compiled(SetConfig(B1, "a", "1"), *edits)
+    steps = compiled(plan_edits.SetConfig(B1, "a", "1"), *edits)
     assert [(request.broker, len(request.ops)) for request in alter(steps)] == [(1, 10_000), (None, 5_001)]
     assert [step.note for step in steps] == [LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2)]
 
 
 def test_loggers_make_no_records() -> None:
-    logger = ConfigResource(BROKER_LOGGER, "1")
-    edits: list[Edit] = [SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
-    (step,) = compiled(SetConfig(logger, "a", "INFO"), *edits)
+    logger = ConfigResource(codes.BROKER_LOGGER, "1")
+    edits: list[plan_edits.Edit] = [plan_edits.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
+    (step,) = compiled(plan_edits.SetConfig(logger, "a", "INFO"), *edits)
     assert len(step.staged) == 10_001
 
 
 def test_quotas_are_cut_by_keys_and_never_within_an_entity() -> None:
     keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
-    edits: list[Edit] = [SetQuota(QuotaEntity.of({USER: f"u{n}"}), k, 1.0) for n in range(3334) for k in keys]
+    edits: list[plan_edits.Edit] = [
+        plan_edits.SetQuota(QuotaEntity.of({USER: f"u{n}"}), k, 1.0) for n in range(3334) for k in keys
+    ]
     first, second = compiled(*edits)
-    assert isinstance(first.request, AlterQuotas)
-    assert isinstance(second.request, AlterQuotas)
+    assert isinstance(first.request, changes.AlterQuotas)
+    assert isinstance(second.request, changes.AlterQuotas)
     assert (len(first.request.ops), len(second.request.ops)) == (3333, 1)
     assert first.note == LIMIT_NOTE.format(1, 2)
 
 
 def test_creations_count_topics_partitions_and_configs() -> None:
-    assert len(compiled(CreateTopic(NewTopic("a", 9_999)))) == 1
-    assert len(compiled(CreateTopic(NewTopic("a", 9_998)), CreateTopic(NewTopic("b", 1)))) == 2
+    assert len(compiled(plan_edits.CreateTopic(changes.NewTopic("a", 9_999)))) == 1
+    assert (
+        len(
+            compiled(
+                plan_edits.CreateTopic(changes.NewTopic("a", 9_998)), plan_edits.CreateTopic(changes.NewTopic("b", 1))
+            )
+        )
+        == 2
+    )
     configs = {"retention.ms": "1"}
-    topics: list[Edit] = [CreateTopic(NewTopic(f"t{n}", 1, 1, configs=configs)) for n in range(3333)]
+    topics: list[plan_edits.Edit] = [
+        plan_edits.CreateTopic(changes.NewTopic(f"t{n}", 1, 1, configs=configs)) for n in range(3333)
+    ]
     assert len(compiled(*topics)) == 1
-    assert len(compiled(*topics, SetConfig(topic_resource("t0"), "flush.ms", "1"))) == 1
-    assert len(compiled(*topics, CreateTopic(NewTopic("one.more", 1)))) == 2
-    by_default: list[Edit] = [CreateTopic(NewTopic(f"t{n}")) for n in range(2000)]
+    assert len(compiled(*topics, plan_edits.SetConfig(topic_resource("t0"), "flush.ms", "1"))) == 1
+    assert len(compiled(*topics, plan_edits.CreateTopic(changes.NewTopic("one.more", 1)))) == 2
+    by_default: list[plan_edits.Edit] = [plan_edits.CreateTopic(changes.NewTopic(f"t{n}")) for n in range(2000)]
     assert len(compiled(*by_default)) == 1
     assert len(compiled(*by_default, facts=Facts(default_partitions=12))) == 3
-    assigned: list[Edit] = [CreateTopic(NewTopic(f"t{n}", assignments=((1,),) * 4_999)) for n in range(3)]
+    assigned: list[plan_edits.Edit] = [
+        plan_edits.CreateTopic(changes.NewTopic(f"t{n}", assignments=((1,),) * 4_999)) for n in range(3)
+    ]
     assert len(compiled(*assigned)) == 2
 
 
 def test_growths_count_new_partitions() -> None:
     three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
     snapshot = Snapshot(topics={"t1": three, "t2": three})
-    assert len(compiled(GrowTopic("t1", 5_003), GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
-    assert len(compiled(GrowTopic("t1", 5_003), GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
+    assert len(compiled(plan_edits.GrowTopic("t1", 5_003), plan_edits.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
+    assert len(compiled(plan_edits.GrowTopic("t1", 5_003), plan_edits.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
 
 
 def test_acls_and_deletions() -> None:
-    assert len(compiled(*(AddAcl(acl(f"t{n}")) for n in range(10_000)))) == 1
-    assert len(compiled(*(AddAcl(acl(f"t{n}")) for n in range(10_001)))) == 2
-    assert len(compiled(*(DeleteTopic(f"t{n}") for n in range(10_001)))) == 2
-    removals = [RemoveAcl(acl(f"t{n}")) for n in range(2_000)]
+    assert len(compiled(*(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_000)))) == 1
+    assert len(compiled(*(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_001)))) == 2
+    assert len(compiled(*(plan_edits.DeleteTopic(f"t{n}") for n in range(10_001)))) == 2
+    removals = [plan_edits.RemoveAcl(acl(f"t{n}")) for n in range(2_000)]
     assert len(compiled(*removals, facts=Facts(acls=2_000))) == 1
     steps = compiled(*removals, facts=Facts(acls=10_000))
     assert [step.note for step in steps] == [
@@ -257,8 +248,8 @@ def test_acls_and_deletions() -> None:
 
 
 def test_several_additions_all_come_before_the_first_removal() -> None:
-    steps = compiled(RemoveAcl(acl("old")), *(AddAcl(acl(f"t{n}")) for n in range(10_001)))
-    assert [type(step.request) for step in steps] == [CreateAcls, CreateAcls, DeleteAcls]
+    steps = compiled(plan_edits.RemoveAcl(acl("old")), *(plan_edits.AddAcl(acl(f"t{n}")) for n in range(10_001)))
+    assert [type(step.request) for step in steps] == [changes.CreateAcls, changes.CreateAcls, changes.DeleteAcls]
     assert steps[-1].after == (0, 1)
 
 
@@ -273,17 +264,17 @@ def test_the_legacy_call_gets_whole_lists_and_what_to_carry_over() -> None:
     snapshot = cluster.describe()
     facts = Facts(incremental=False, configs=snapshot.configs)
     (step,) = compiled(
-        AppendConfig(T1, "cleanup.policy", "compact"),
-        SubtractConfig(T2, "cleanup.policy", "delete"),
-        SetConfig(B1, "max.connections", "4"),
+        plan_edits.AppendConfig(T1, "cleanup.policy", "compact"),
+        plan_edits.SubtractConfig(T2, "cleanup.policy", "delete"),
+        plan_edits.SetConfig(B1, "max.connections", "4"),
         snapshot=snapshot,
         facts=facts,
     )
-    assert step.request == AlterConfigs(
+    assert step.request == changes.AlterConfigs(
         {
-            B1: (ConfigOp("max.connections", SET, "4"),),
-            T1: (ConfigOp("cleanup.policy", SET, "delete,compact"),),
-            T2: (ConfigOp("cleanup.policy", SET, ""),),
+            B1: (changes.ConfigOp("max.connections", codes.SET, "4"),),
+            T1: (changes.ConfigOp("cleanup.policy", codes.SET, "delete,compact"),),
+            T2: (changes.ConfigOp("cleanup.policy", codes.SET, ""),),
         },
         broker=1,
         prior={
@@ -295,8 +286,10 @@ def test_the_legacy_call_gets_whole_lists_and_what_to_carry_over() -> None:
 
 
 def test_secrets_go_as_secrets() -> None:
-    (step,) = compiled(SetConfig(B1, "listener.name.x.ssl.key.password", Secret("hush")))
-    assert alter([step])[0].ops[B1] == (ConfigOp("listener.name.x.ssl.key.password", SET, Secret("hush")),)
+    (step,) = compiled(plan_edits.SetConfig(B1, "listener.name.x.ssl.key.password", Secret("hush")))
+    assert alter([step])[0].ops[B1] == (
+        changes.ConfigOp("listener.name.x.ssl.key.password", codes.SET, Secret("hush")),
+    )
     assert "hush" not in repr(step)
 
 
@@ -306,7 +299,8 @@ GROUPS = st.lists(st.integers(1, 12), max_size=40)
 @given(GROUPS, st.integers(1, 12))
 def test_packing_keeps_every_group_whole_within_the_limit(sizes: list[int], limit: int) -> None:
     groups = [
-        ([Staged(SetConfig(topic_resource(f"{n}"), "k", "1"), None)] * size, size) for n, size in enumerate(sizes)
+        ([Staged(plan_edits.SetConfig(topic_resource(f"{n}"), "k", "1"), None)] * size, size)
+        for n, size in enumerate(sizes)
     ]
     bins = pack(groups, limit)
     packed = [staged.edit.target for each in bins for staged in each.staged]
@@ -324,13 +318,15 @@ def test_packing_ones_takes_the_fewest_bins(sizes: list[int], limit: int, taken:
 
     into = [Bin(records) for records in taken]
     room = sum(max(0, limit - records) for records in taken)
-    bins = pack([([Staged(DeleteTopic("t"), None)], 1) for _ in sizes], limit, into)
+    bins = pack([([Staged(plan_edits.DeleteTopic("t"), None)], 1) for _ in sizes], limit, into)
     assert len(bins) == len(taken) + max(0, -(-(len(sizes) - room) // limit))
 
 
 def test_a_hundred_thousand_edits_take_no_more_than_a_few_seconds() -> None:
     """Far above what it takes alone, so that a busy machine passes; anything quadratic would take hours."""
-    edits: list[Edit] = [SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)]
+    edits: list[plan_edits.Edit] = [
+        plan_edits.SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)
+    ]
     started = time.process_time()
     plan = stage(EMPTY, edits, Snapshot()).plan
     steps = compile_plan(plan, Facts())

@@ -9,22 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterScram,
-    ChangeRequest,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    Outcome,
-    Status,
-    Target,
-    TopicTarget,
-)
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
+from console.model import changes, codes
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.inheritance import in_terms_of
@@ -58,7 +43,7 @@ WORLD = World(
     topics=("t1", "t2", "t3", "t4"),
     brokers=(1, 2),
     values={
-        TOPIC: {
+        codes.TOPIC: {
             "cleanup.policy": ("compact", "delete", "compact,delete"),
             "compression.type": ("lz4", "zstd"),
             "flush.ms": ("5", "1s"),
@@ -66,17 +51,20 @@ WORLD = World(
             "preallocate": ("true", "FALSE"),
             "retention.ms": ("604800000", "7d", "1h"),
         },
-        BROKER: BROKER_VALUES,
-        GROUP: {"consumer.session.timeout.ms": ("50s", "45000"), "consumer.assignment.interval.ms": ("3000", "1000")},
-        CLIENT_METRICS: {"interval.ms": ("30s", "60000"), "metrics": ("a,b", "")},
+        codes.BROKER: BROKER_VALUES,
+        codes.GROUP: {
+            "consumer.session.timeout.ms": ("50s", "45000"),
+            "consumer.assignment.interval.ms": ("3000", "1000"),
+        },
+        codes.CLIENT_METRICS: {"interval.ms": ("30s", "60000"), "metrics": ("a,b", "")},
     },
     lists={
-        TOPIC: {
+        codes.TOPIC: {
             "cleanup.policy": ("delete", "compact"),
             "leader.replication.throttled.replicas": ("0:1", "0:2", "1:1"),
         },
-        BROKER: {"log.cleanup.policy": ("delete", "compact")},
-        CLIENT_METRICS: {"metrics": ("a", "b"), "match": ("c=d",)},
+        codes.BROKER: {"log.cleanup.policy": ("delete", "compact")},
+        codes.CLIENT_METRICS: {"metrics": ("a", "b"), "match": ("c=d",)},
     },
     groups=("g1", "g2"),
     metrics=("m1", "m2"),
@@ -85,7 +73,16 @@ WORLD = World(
 )
 STATIC = {1: {"log.dirs": "/a", "log.retention.hours": "24"}, 2: {"log.dirs": "/b", "compression.type": "gzip"}}
 
-KINDS = (CreateTopics, CreatePartitions, AlterConfigs, CreateAcls, AlterQuotas, AlterScram, DeleteAcls, DeleteTopics)
+KINDS = (
+    changes.CreateTopics,
+    changes.CreatePartitions,
+    changes.AlterConfigs,
+    changes.CreateAcls,
+    changes.AlterQuotas,
+    changes.AlterScram,
+    changes.DeleteAcls,
+    changes.DeleteTopics,
+)
 
 # Seeds, not st.randoms: a hundred draws through hypothesis take longer than all the rest.
 randoms = st.integers(0, 2**32).map(Random)
@@ -104,7 +101,7 @@ def facts(snapshot: Snapshot) -> Facts:
     return Facts(configs=snapshot.configs, acls=len(snapshot.acls))
 
 
-def carry_out(cluster: ModelCluster, plan: Plan) -> list[tuple[Step, tuple[Outcome, ...]]]:
+def carry_out(cluster: ModelCluster, plan: Plan) -> list[tuple[Step, tuple[changes.Outcome, ...]]]:
     steps = compile_plan(plan, facts(cluster.describe()))
     return [(step, cluster.apply(step.request)) for step in steps]
 
@@ -216,28 +213,32 @@ def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
     assert one.slot not in {staged.edit.slot for staged in without.staged}
     for staged in without.staged:
         resource = staged.edit.target
-        if isinstance(resource, ConfigResource) and resource.type == TOPIC and resource.name not in snapshot.topics:
-            assert Slot(TopicTarget(resource.name), "") in {s.edit.slot for s in without.staged}, (
+        if (
+            isinstance(resource, ConfigResource)
+            and resource.type == codes.TOPIC
+            and resource.name not in snapshot.topics
+        ):
+            assert Slot(changes.TopicTarget(resource.name), "") in {s.edit.slot for s in without.staged}, (
                 "an edit with nothing to stand on"
             )
 
 
-def changes_of(request: ChangeRequest) -> list[tuple[Target, str]]:
+def changes_of(request: changes.ChangeRequest) -> list[tuple[changes.Target, str]]:
     """Every single change in a request: (what, key)."""
     match request:
-        case AlterConfigs(ops=ops):
+        case changes.AlterConfigs(ops=ops):
             return [(resource, op.key) for resource, each in ops.items() for op in each]
-        case AlterQuotas(ops=quotas):
+        case changes.AlterQuotas(ops=quotas):
             return [(entity, key) for entity, each in quotas.items() for key in each]
-        case CreateTopics(topics=topics):
+        case changes.CreateTopics(topics=topics):
             return [(topic_resource(t.name), key) for t in topics for key in ("", *t.configs)]
-        case CreatePartitions(counts=counts):
+        case changes.CreatePartitions(counts=counts):
             return [(topic_resource(name), "") for name in counts]
-        case DeleteTopics(names=names):
+        case changes.DeleteTopics(names=names):
             return [(topic_resource(name), "") for name in names]
-        case CreateAcls(acls=acls) | DeleteAcls(acls=acls):
+        case changes.CreateAcls(acls=acls) | changes.DeleteAcls(acls=acls):
             return [(acl, "") for acl in acls]
-        case AlterScram(upserts=upserts, deletions=deletions):
+        case changes.AlterScram(upserts=upserts, deletions=deletions):
             return [(who, "") for who in (*upserts, *deletions)]
     raise AssertionError(f"no plan makes {request}")
 
@@ -266,7 +267,7 @@ def test_both_sides_of_the_diff_are_what_is_there_before_and_after(rng: Random) 
     for group in groups:
         for line in group.lines:
             assert not line.moved
-            if isinstance(group.target, ConfigResource) and line.key and group.target.type != BROKER_LOGGER:
+            if isinstance(group.target, ConfigResource) and line.key and group.target.type != codes.BROKER_LOGGER:
                 check_old(line, before.configs.get(group.target))
                 check_new(line, after.configs[group.target])
             elif isinstance(group.target, QuotaEntity):
@@ -311,14 +312,14 @@ def test_every_edit_is_in_exactly_one_request_and_in_a_safe_order(rng: Random) -
     sent = [staged for step in steps for staged in step.staged]
     assert Counter(s.edit.slot for s in sent) == Counter(s.edit.slot for s in plan.staged)
     order = [
-        CreateTopics,
-        CreatePartitions,
-        AlterConfigs,
-        CreateAcls,
-        AlterQuotas,
-        AlterScram,
-        DeleteAcls,
-        DeleteTopics,
+        changes.CreateTopics,
+        changes.CreatePartitions,
+        changes.AlterConfigs,
+        changes.CreateAcls,
+        changes.AlterQuotas,
+        changes.AlterScram,
+        changes.DeleteAcls,
+        changes.DeleteTopics,
     ]
     places = [order.index(type(step.request)) for step in steps]
     assert places == sorted(places)
@@ -326,27 +327,27 @@ def test_every_edit_is_in_exactly_one_request_and_in_a_safe_order(rng: Random) -
         int(s.edit.target.name)
         for s in plan.staged
         if isinstance(s.edit.target, ConfigResource)
-        and s.edit.target.type in (BROKER, BROKER_LOGGER)
+        and s.edit.target.type in (codes.BROKER, codes.BROKER_LOGGER)
         and s.edit.target.name
     }
-    configs = [step.request for step in steps if isinstance(step.request, AlterConfigs)]
+    configs = [step.request for step in steps if isinstance(step.request, changes.AlterConfigs)]
     in_configs = [
         s for s in plan.staged if isinstance(s.edit.target, ConfigResource) and s.edit.target not in created(plan)
     ]
     assert len(configs) == (max(1, len(named)) if in_configs else 0)
     assert {request.broker for request in configs} - {None} == named
     for kind in KINDS:
-        most = {AlterConfigs: len(KINDS), AlterScram: 2 * len(ScramMechanism.NAMES)}.get(kind, 1)
+        most = {changes.AlterConfigs: len(KINDS), changes.AlterScram: 2 * len(codes.ScramMechanism.NAMES)}.get(kind, 1)
         assert sum(isinstance(step.request, kind) for step in steps) <= most
     for place, step in enumerate(steps):
         assert all(before < place for before in step.after)
         waits_for = {
             before
             for before, other in enumerate(steps)
-            if (isinstance(step.request, DeleteAcls) and isinstance(other.request, CreateAcls))
+            if (isinstance(step.request, changes.DeleteAcls) and isinstance(other.request, changes.CreateAcls))
             or (
-                (isinstance(step.request, AlterScram) and step.request.deletions)
-                and (isinstance(other.request, AlterScram) and other.request.upserts)
+                (isinstance(step.request, changes.AlterScram) and step.request.deletions)
+                and (isinstance(other.request, changes.AlterScram) and other.request.upserts)
             )
         }
         assert set(step.after) == waits_for
@@ -367,7 +368,7 @@ def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
         told = []
         for outcome in outcomes:
             if rng.randrange(3) == 0:
-                outcome = Outcome(outcome.target, Status.FAILED, Failure("POLICY_VIOLATION", "no"))
+                outcome = changes.Outcome(outcome.target, changes.Status.FAILED, Failure("POLICY_VIOLATION", "no"))
                 failed.add(subject(outcome.target))
             told.append(outcome)
         answered.append((step, tuple(told)))
@@ -396,7 +397,13 @@ def test_a_check_keeps_every_edit_and_tells_of_each(rng: Random) -> None:
     plan = staged_on(rng, snapshot)
     steps = compile_plan(plan, facts(snapshot))
     answered = [
-        (step, [Outcome(target, Status.VALID) for target in dict.fromkeys(s.edit.target for s in step.staged)])
+        (
+            step,
+            [
+                changes.Outcome(target, changes.Status.VALID)
+                for target in dict.fromkeys(s.edit.target for s in step.staged)
+            ],
+        )
         for step in steps
     ]
     checked = record_check(plan, answered)
@@ -418,11 +425,11 @@ def test_a_prediction_shares_what_the_plan_does_not_touch(rng: Random) -> None:
     predicted = predict(before, plan)
     touched = {type(step.request) for step in compile_plan(plan, facts(before))}
     parts: dict[str, set[type]] = {
-        "quotas": {AlterQuotas},
-        "acls": {CreateAcls, DeleteAcls},
-        "scram": {AlterScram},
-        "topics": {CreateTopics, CreatePartitions, DeleteTopics},
-        "configs": {AlterConfigs, CreateTopics, DeleteTopics},
+        "quotas": {changes.AlterQuotas},
+        "acls": {changes.CreateAcls, changes.DeleteAcls},
+        "scram": {changes.AlterScram},
+        "topics": {changes.CreateTopics, changes.CreatePartitions, changes.DeleteTopics},
+        "configs": {changes.AlterConfigs, changes.CreateTopics, changes.DeleteTopics},
     }
     for part, requests in parts.items():
         assert requests & touched or getattr(predicted, part) is getattr(before, part)

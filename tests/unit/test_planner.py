@@ -12,22 +12,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    LogDir,
-    Partition,
-    Quorum,
-    QuorumReplica,
-    Reassignment,
-    ReplicaSize,
-    ReplicaSizes,
-    Topic,
-)
+from console.model import cluster
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.snapshot import Snapshot
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Reassign, Replace, Replicate
+from console.operations import goals as operations_goals
 from console.operations.placement import Host, Placed, Placement, placement_of, replica_counts
 from console.operations.planner import check_named, propose
 from console.operations.proposal import Proposal, UnknownPlace
@@ -86,16 +75,24 @@ def placements(draw: st.DrawFn) -> Placement:
 
 
 @st.composite
-def goals(draw: st.DrawFn) -> Goal:
+def goals(draw: st.DrawFn) -> operations_goals.Goal:
     one, other, number = draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
     some = tuple(sorted(draw(st.sets(st.integers(1, 6), min_size=1, max_size=3))))
     return draw(
-        st.sampled_from((Drain(some), Replace(one, other), Balance(), MoveTopic("t", some), Replicate("t", number)))
+        st.sampled_from(
+            (
+                operations_goals.Drain(some),
+                operations_goals.Replace(one, other),
+                operations_goals.Balance(),
+                operations_goals.MoveTopic("t", some),
+                operations_goals.Replicate("t", number),
+            )
+        )
     )
 
 
 @given(placements(), goals())
-def test_every_proposal_is_valid(placement: Placement, goal: Goal) -> None:
+def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Goal) -> None:
     """No replica twice, new ones where they are taken and fit, racks and min ISR kept, others' moves left alone."""
     try:
         proposal = propose(goal, placement)
@@ -114,13 +111,13 @@ def test_every_proposal_is_valid(placement: Placement, goal: Goal) -> None:
         assert not move.added or each.leader >= 0
         if len(move.after) < len(move.before):
             assert sum(broker in each.isr for broker in move.after) >= each.min_isr
-        elif isinstance(goal, Drain | Replace):
-            gone = goal.brokers if isinstance(goal, Drain) else (goal.broker,)
+        elif isinstance(goal, operations_goals.Drain | operations_goals.Replace):
+            gone = goal.brokers if isinstance(goal, operations_goals.Drain) else (goal.broker,)
             takers = {b for b, host in placement.hosts.items() if host.takes and b not in gone}
             most = placement.racks({*takers, *(b for b in move.before if b not in gone)})
             assert placement.racks(move.after) >= min(placement.racks(move.before), most, len(move.after))
             assert all(new == old for old, new in zip(move.before, move.after, strict=True) if old not in gone)
-        elif isinstance(goal, Balance):
+        elif isinstance(goal, operations_goals.Balance):
             assert placement.racks(move.after) >= placement.racks(move.before)
     for broker, size in copied.items():
         assert placement.hosts[broker].free < 0 or size <= placement.hosts[broker].free
@@ -130,9 +127,9 @@ def test_every_proposal_is_valid(placement: Placement, goal: Goal) -> None:
 
 
 @given(placements(), goals())
-def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: Goal) -> None:
+def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operations_goals.Goal) -> None:
     """Once its moves are done, the same goal has nothing more to do but what was held."""
-    assume(not isinstance(goal, Balance))
+    assume(not isinstance(goal, operations_goals.Balance))
     try:
         proposal = propose(goal, placement)
     except UnknownPlace:
@@ -142,25 +139,25 @@ def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: Goal) -> 
     assert {(each.topic, each.number) for each in (*again.moves, *again.held)} <= held
     left = {each for each in after(placement, proposal).partitions if (each.topic, each.number) not in held}
     for each in left:
-        if isinstance(goal, Drain):
+        if isinstance(goal, operations_goals.Drain):
             assert not set(goal.brokers) & set(each.replicas)
-        elif isinstance(goal, Replace):
+        elif isinstance(goal, operations_goals.Replace):
             assert goal.broker not in each.replicas
-        elif isinstance(goal, MoveTopic) and each.topic == goal.topic:
+        elif isinstance(goal, operations_goals.MoveTopic) and each.topic == goal.topic:
             assert set(each.replicas) <= set(goal.brokers)
-        elif isinstance(goal, Replicate) and each.topic == goal.topic:
+        elif isinstance(goal, operations_goals.Replicate) and each.topic == goal.topic:
             assert len(each.replicas) == goal.replicas
 
 
 # -- the cheapest --------------------------------------------------------------------------------------------------
 
 
-def cheapest(placement: Placement, goal: Goal) -> int | None:
+def cheapest(placement: Placement, goal: operations_goals.Goal) -> int | None:
     """The fewest bytes of all placements that reach a goal with the racks kept, by trying them all; None if none."""
     choices = [sorted(_choices(placement, goal, each)) for each in placement.partitions]
     if not all(choices):
         return None
-    if not isinstance(goal, Balance):
+    if not isinstance(goal, operations_goals.Balance):
         return sum(some[0][0] for some in choices)
     total = sum(len(each.replicas) for each in placement.partitions)
     return _balanced(choices, Counter(dict.fromkeys(_taking(placement), 0)), total)
@@ -170,22 +167,22 @@ def _taking(placement: Placement) -> list[int]:
     return [each.id for each in placement.hosts.values() if each.takes]
 
 
-def _choices(placement: Placement, goal: Goal, each: Placed) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _choices(placement: Placement, goal: operations_goals.Goal, each: Placed) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Bytes and brokers of each placement of a partition, in as many racks as it has and the brokers allow."""
     allowed = set(_taking(placement))
     match goal:
-        case Drain(brokers=gone):
+        case operations_goals.Drain(brokers=gone):
             allowed -= set(gone)
-        case MoveTopic(brokers=wanted):
+        case operations_goals.MoveTopic(brokers=wanted):
             allowed &= set(wanted)
-        case Replace(broker=old):
+        case operations_goals.Replace(broker=old):
             allowed.discard(old)
-    length = goal.replicas if isinstance(goal, Replicate) else len(each.replicas)
+    length = goal.replicas if isinstance(goal, operations_goals.Replicate) else len(each.replicas)
     racks = min(placement.racks(each.replicas), length, placement.racks(allowed))
     for replicas in combinations(sorted(allowed), length):
         if placement.racks(replicas) < racks:
             continue
-        if isinstance(goal, Replace) and goal.broker in each.replicas and goal.by not in replicas:
+        if isinstance(goal, operations_goals.Replace) and goal.broker in each.replicas and goal.by not in replicas:
             continue
         yield each.size * len(set(replicas) - set(each.replicas)), replicas
 
@@ -212,17 +209,20 @@ def _balanced(choices: Sequence[Choices], counts: Counter[int], total: int) -> i
     return best[0]
 
 
-KINDS: tuple[Goal, ...] = (
-    Drain((3,)),
-    Drain((1, 2)),
-    Replace(1, 4),
-    Replace(2, 5),
-    MoveTopic("t", (1, 4, 5)),
-    Replicate("t", 1),
-    Replicate("t", 3),
-    Replicate("t", 4),
+KINDS: tuple[operations_goals.Goal, ...] = (
+    operations_goals.Drain((3,)),
+    operations_goals.Drain((1, 2)),
+    operations_goals.Replace(1, 4),
+    operations_goals.Replace(2, 5),
+    operations_goals.MoveTopic("t", (1, 4, 5)),
+    operations_goals.Replicate("t", 1),
+    operations_goals.Replicate("t", 3),
+    operations_goals.Replicate("t", 4),
 )
-CASES = [*((seed, goal) for seed in range(10) for goal in KINDS), *((seed, Balance()) for seed in range(60))]
+CASES = [
+    *((seed, goal) for seed in range(10) for goal in KINDS),
+    *((seed, operations_goals.Balance()) for seed in range(60)),
+]
 
 
 def random_placement(seed: int) -> Placement:
@@ -242,17 +242,17 @@ def random_placement(seed: int) -> Placement:
 
 
 @pytest.mark.parametrize(("seed", "goal"), CASES)
-def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: Goal) -> None:
+def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: operations_goals.Goal) -> None:
     """At most 1.05 times what the best of all placements copies. Where it has to wait there is none."""
     placement = random_placement(seed)
     best = cheapest(placement, goal)
     proposal = propose(goal, placement)
     if best is None:
-        assert proposal.held or isinstance(goal, Balance)
+        assert proposal.held or isinstance(goal, operations_goals.Balance)
         return
     assert not proposal.held
     assert best <= proposal.bytes <= 1.05 * best
-    if isinstance(goal, Balance):
+    if isinstance(goal, operations_goals.Balance):
         counts = replica_counts(after(placement, proposal).partitions)
         assert max(counts[b] for b in placement.hosts) - min(counts[b] for b in placement.hosts) <= 1
 
@@ -261,16 +261,16 @@ def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: Goal) 
 
 
 @st.composite
-def listed(draw: st.DrawFn) -> tuple[Placement, Reassign]:
+def listed(draw: st.DrawFn) -> tuple[Placement, operations_goals.Reassign]:
     """Partitions, and for some of them the replicas that a file lists."""
     placement = draw(placements())
     some = draw(st.sets(st.sampled_from(placement.partitions), min_size=1)) if placement.partitions else set()
     brokers = st.lists(st.sampled_from(sorted(placement.hosts)), min_size=1, max_size=3, unique=True).map(tuple)
-    return placement, Reassign(tuple((each.topic, each.number, draw(brokers)) for each in some))
+    return placement, operations_goals.Reassign(tuple((each.topic, each.number, draw(brokers)) for each in some))
 
 
 @given(listed())
-def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, Reassign]) -> None:
+def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, operations_goals.Reassign]) -> None:
     placement, goal = case
     proposal = propose(goal, placement)
     wanted = {(topic, number): replicas for topic, number, replicas in goal.replicas}
@@ -292,15 +292,15 @@ def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, Reassign]
 def test_a_drained_replica_goes_where_its_rack_is_free() -> None:
     """The same place of the order, another broker of the same rack; of equal ones the one that leads fewest."""
     placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
-    moves = propose(Drain((3,)), placement).moves
+    moves = propose(operations_goals.Drain((3,)), placement).moves
     assert [each.after for each in moves] == [(6, 1, 2), (1, 6, 2)]
 
 
 def test_a_replacement_keeps_the_order_and_waits_where_it_would_lose_a_rack() -> None:
     """Broker 6 stands in the rack of 3, broker 4 in that of 1: another broker would keep the racks."""
     placement = Placement(hosts(1, 2, 3, 4, 6), (partition(0, 2, 3, 1),))
-    assert [each.after for each in propose(Replace(3, 6), placement).moves] == [(2, 6, 1)]
-    refused = propose(Replace(3, 4), placement)
+    assert [each.after for each in propose(operations_goals.Replace(3, 6), placement).moves] == [(2, 6, 1)]
+    refused = propose(operations_goals.Replace(3, 4), placement)
     assert refused.moves == ()
     assert refused.held[0].why == "it would be in 2 racks instead of 3"
 
@@ -309,11 +309,15 @@ def test_fewer_replicas_leave_the_leader_the_racks_and_min_isr() -> None:
     """What is out of sync goes first; nothing goes that min.insync.replicas needs."""
     brokers = hosts(1, 2, 3, 4)
     same = replace(partition(0, 1, 4, 2), leader=1)
-    assert [each.after for each in propose(Replicate("t", 2), Placement(brokers, (same,))).moves] == [(1, 2)]
+    assert [each.after for each in propose(operations_goals.Replicate("t", 2), Placement(brokers, (same,))).moves] == [
+        (1, 2)
+    ]
     behind = replace(partition(0, 1, 2, 3), isr=(1, 3))
-    assert [each.after for each in propose(Replicate("t", 2), Placement(brokers, (behind,))).moves] == [(1, 3)]
+    assert [
+        each.after for each in propose(operations_goals.Replicate("t", 2), Placement(brokers, (behind,))).moves
+    ] == [(1, 3)]
     needed = replace(partition(0, 1, 2, 3), min_isr=2)
-    held = propose(Replicate("t", 1), Placement(brokers, (needed,))).held
+    held = propose(operations_goals.Replicate("t", 1), Placement(brokers, (needed,))).held
     assert [each.why for each in held] == ["min.insync.replicas is 2"]
 
 
@@ -331,7 +335,7 @@ def test_what_can_not_be_moved_says_what_it_waits_for(case: str) -> None:
             each, why = replace(each, moving=True), "another move of it is under way"
         case _:
             each, why = replace(each, leader=-1), "it has no leader to copy from"
-    proposal = propose(Drain((2,)), Placement(brokers, (each,)))
+    proposal = propose(operations_goals.Drain((2,)), Placement(brokers, (each,)))
     assert not proposal.moves
     assert not proposal.reached
     assert proposal.held[0].why.startswith(why)
@@ -340,30 +344,34 @@ def test_what_can_not_be_moved_says_what_it_waits_for(case: str) -> None:
 @pytest.mark.parametrize(
     "goal",
     [
-        Replace(1, 9),
-        Replace(1, 1),
-        MoveTopic("t", (1, 9)),
-        MoveTopic("u", (1,)),
-        Replicate("t", 0),
-        Reassign((("t", 0, (1, 9)),)),
-        Reassign((("t", 1, (1, 2)),)),
+        operations_goals.Replace(1, 9),
+        operations_goals.Replace(1, 1),
+        operations_goals.MoveTopic("t", (1, 9)),
+        operations_goals.MoveTopic("u", (1,)),
+        operations_goals.Replicate("t", 0),
+        operations_goals.Reassign((("t", 0, (1, 9)),)),
+        operations_goals.Reassign((("t", 1, (1, 2)),)),
     ],
 )
-def test_a_goal_of_another_cluster_is_refused(goal: Goal) -> None:
+def test_a_goal_of_another_cluster_is_refused(goal: operations_goals.Goal) -> None:
     with pytest.raises(UnknownPlace):
         propose(goal, Placement(hosts(1, 2), (partition(0, 1, 2),)))
 
 
 def test_a_placement_is_made_of_a_snapshot() -> None:
     """Sizes of the largest replica, room of directories that take some, destinations of what moves."""
-    replicas = ReplicaSizes([ReplicaSize("t", 0, 70, 0, False), ReplicaSize("t", 0, 900, 0, True)])
-    cordoned = LogDir("/b", ReplicaSizes(), 100, 50, cordoned=True)
+    replicas = cluster.ReplicaSizes(
+        [cluster.ReplicaSize("t", 0, 70, 0, False), cluster.ReplicaSize("t", 0, 900, 0, True)]
+    )
+    cordoned = cluster.LogDir("/b", cluster.ReplicaSizes(), 100, 50, cordoned=True)
     snapshot = Snapshot(
-        cluster=ClusterInfo("c", 1, (Broker(1, "h", 1, "a"), Broker(2, "h", 2), Broker(3, "h", 3, fenced=True))),
-        topics={"t": Topic("t", (Partition(0, 1, (1, 2, 3), (1, 2)),))},
+        cluster=cluster.ClusterInfo(
+            "c", 1, (cluster.Broker(1, "h", 1, "a"), cluster.Broker(2, "h", 2), cluster.Broker(3, "h", 3, fenced=True))
+        ),
+        topics={"t": cluster.Topic("t", (cluster.Partition(0, 1, (1, 2, 3), (1, 2)),))},
         configs={topic_resource("t"): ConfigSet((ConfigEntry("min.insync.replicas", "2", ConfigSource(5)),))},
-        log_dirs={1: (LogDir("/a", replicas, 100, 30), cordoned), 2: (cordoned,)},
-        reassignments=(Reassignment("t", 0, (1, 2, 3), (3,), (1,)),),
+        log_dirs={1: (cluster.LogDir("/a", replicas, 100, 30), cordoned), 2: (cordoned,)},
+        reassignments=(cluster.Reassignment("t", 0, (1, 2, 3), (3,), (1,)),),
     )
     placement = placement_of(snapshot)
     assert placement.hosts == {1: Host(1, "a", True, 30), 2: Host(2, None, False, -1), 3: Host(3, None, False, -1)}
@@ -372,12 +380,12 @@ def test_a_placement_is_made_of_a_snapshot() -> None:
 
 def test_a_broker_that_votes_and_is_gone_may_be_drained() -> None:
     """Before Kafka 4.0 who is down is not described, and node 3 may be a broker: it has replicas. Node 4 has none."""
-    voters = tuple(QuorumReplica(each, 9, 0) for each in (1, 2, 3, 4))
+    voters = tuple(cluster.QuorumReplica(each, 9, 0) for each in (1, 2, 3, 4))
     snapshot = Snapshot(
-        quorum=Quorum(1, 1, 9, voters, ()),
-        cluster=ClusterInfo("c", 1, (Broker(1, "a", 1), Broker(2, "b", 1))),
-        topics={"t": Topic("t", (Partition(0, 1, (1, 3), (1,)),))},
+        quorum=cluster.Quorum(1, 1, 9, voters, ()),
+        cluster=cluster.ClusterInfo("c", 1, (cluster.Broker(1, "a", 1), cluster.Broker(2, "b", 1))),
+        topics={"t": cluster.Topic("t", (cluster.Partition(0, 1, (1, 3), (1,)),))},
     )
-    check_named(Drain((3,)), snapshot)
+    check_named(operations_goals.Drain((3,)), snapshot)
     with pytest.raises(UnknownPlace, match="node 4 is a controller, and no broker that is up: it holds no replicas"):
-        check_named(Drain((3, 4)), snapshot)
+        check_named(operations_goals.Drain((3, 4)), snapshot)

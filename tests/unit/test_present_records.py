@@ -11,51 +11,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import records
 from console.model.numbers import json_text
-from console.model.records import BatchFacts, Encoding, Record, RecordsQuery, RecordsRead, Scanned, Undecodable
-from console.present.records import (
-    FORMS,
-    IN_A_CELL,
-    MOST_LINES,
-    MOST_REASONS,
-    RECORDS,
-    RecordRow,
-    decoding_notes,
-    in_a_line,
-    in_lines,
-    kind,
-    record_data,
-    record_lines,
-    record_rows,
-    time_text,
-)
+from console.present import records as present_records
 from console.present.text import cell_width, is_harmless, plain
 
-BATCH = BatchFacts(0, 3, 7, 1, 0, "zstd")
+BATCH = records.BatchFacts(0, 3, 7, 1, 0, "zstd")
 HOSTILE = "\x1b]0;x\x07\u202e\u200b[bold]\r\n\t\0e\u0301\u0301\u0301 \U000e0041".encode()
 CONTENTS = st.none() | st.binary(max_size=300) | st.text(max_size=100).map(str.encode) | st.just(HOSTILE)
 
 
-def record(value: bytes | None, key: bytes | None = b"k", offset: int = 5, time_: int = 1_790_000_000_000) -> Record:
-    return Record("t", 0, offset, time_, key, value, ((key or b"", value),), BATCH)
+def record(
+    value: bytes | None, key: bytes | None = b"k", offset: int = 5, time_: int = 1_790_000_000_000
+) -> records.Record:
+    return records.Record("t", 0, offset, time_, key, value, ((key or b"", value),), BATCH)
 
 
-@given(CONTENTS, st.sampled_from(FORMS), st.integers(20, 120))
+@given(CONTENTS, st.sampled_from(present_records.FORMS), st.integers(20, 120))
 def test_whatever_is_in_a_record_is_harmless_and_fits(data: bytes | None, form: str, width: int) -> None:
-    row = RecordRow(record(data, data), form)
-    for text in (*RECORDS.texts(row), *map(plain, RECORDS.cells(row)), in_a_line(data, form)):
+    row = present_records.RecordRow(record(data, data), form)
+    for text in (
+        *present_records.RECORDS.texts(row),
+        *map(plain, present_records.RECORDS.cells(row)),
+        present_records.in_a_line(data, form),
+    ):
         assert is_harmless(text)
-        assert len(text) <= 3 * IN_A_CELL + 1
-    for line in in_lines(data, form, width):
+        assert len(text) <= 3 * present_records.IN_A_CELL + 1
+    for line in present_records.in_lines(data, form, width):
         assert is_harmless(line)
-        assert form == "hex" or kind(data) == "binary" or cell_width(line) <= width
-    for line in record_lines(row, width):
+        assert form == "hex" or present_records.kind(data) == "binary" or cell_width(line) <= width
+    for line in present_records.record_lines(row, width):
         assert is_harmless("".join(text for text, _ in line))
 
 
-@given(CONTENTS, st.sampled_from(FORMS))
+@given(CONTENTS, st.sampled_from(present_records.FORMS))
 def test_the_data_is_json_and_loses_nothing(data: bytes | None, form: str) -> None:
-    made = json.loads(json_text(record_data(RecordRow(record(data), form))))
+    made = json.loads(json_text(present_records.record_data(present_records.RecordRow(record(data), form))))
     match made:
         case {"value": None}:
             assert data is None
@@ -73,13 +64,13 @@ def test_the_data_is_json_and_loses_nothing(data: bytes | None, form: str) -> No
 
 @given(CONTENTS.filter(lambda data: data is not None and len(data) > 3))
 def test_nothing_of_hidden_contents_is_shown(data: bytes) -> None:
-    row = RecordRow(record(data, data), masked=True)
-    shown = [*RECORDS.texts(row), json_text(record_data(row))]
-    shown += ["".join(text for text, _ in line) for line in record_lines(row, 80)[5:]]
-    of_nothing = RecordRow(record(b"\0" * len(data), b"\0" * len(data)), masked=True)
-    assert RECORDS.texts(row)[-2:] == RECORDS.texts(of_nothing)[-2:]
-    assert {key: value for key, value in record_data(row).items() if key != "headers"} == {
-        key: value for key, value in record_data(of_nothing).items() if key != "headers"
+    row = present_records.RecordRow(record(data, data), masked=True)
+    shown = [*present_records.RECORDS.texts(row), json_text(present_records.record_data(row))]
+    shown += ["".join(text for text, _ in line) for line in present_records.record_lines(row, 80)[5:]]
+    of_nothing = present_records.RecordRow(record(b"\0" * len(data), b"\0" * len(data)), masked=True)
+    assert present_records.RECORDS.texts(row)[-2:] == present_records.RECORDS.texts(of_nothing)[-2:]
+    assert {key: value for key, value in present_records.record_data(row).items() if key != "headers"} == {
+        key: value for key, value in present_records.record_data(of_nothing).items() if key != "headers"
     }
     assert any(f"{len(data)} bytes" in text for text in shown)
 
@@ -100,44 +91,46 @@ def test_nothing_of_hidden_contents_is_shown(data: bytes) -> None:
     ],
 )
 def test_what_contents_look_like(data: bytes | None, wanted: str) -> None:
-    assert kind(data) == wanted
+    assert present_records.kind(data) == wanted
 
 
 def test_what_a_batch_does_not_have_is_no_number() -> None:
     """The protocol's words for nothing are -1."""
-    old = Record("t", 0, 5, -1, None, b"x", (), BatchFacts(0, magic=1))
-    data = record_data(RecordRow(old))
+    old = records.Record("t", 0, 5, -1, None, b"x", (), records.BatchFacts(0, magic=1))
+    data = present_records.record_data(present_records.RecordRow(old))
     assert (data["timestamp"], data["leader_epoch"]) == (None, None)
-    single = Record("t", 0, 5, 1, None, b"x", (), BatchFacts(0, 4, producer_id=9, producer_epoch=2))
-    assert record_data(RecordRow(single))["producer"] == {
+    single = records.Record("t", 0, 5, 1, None, b"x", (), records.BatchFacts(0, 4, producer_id=9, producer_epoch=2))
+    assert present_records.record_data(present_records.RecordRow(single))["producer"] == {
         "id": 9,
         "epoch": 2,
         "sequence": None,
         "transactional": False,
     }
     for each in (old, single):
-        assert "-1" not in "".join(text for line in record_lines(RecordRow(each), 80) for text, _ in line)
+        assert "-1" not in "".join(
+            text for line in present_records.record_lines(present_records.RecordRow(each), 80) for text, _ in line
+        )
 
 
 def test_why_records_are_not_decoded_stands_once_for_each_reason() -> None:
-    def of(offset: int, why: str, note: str = "") -> Record:
-        return replace(record(b"\0", None, offset), value_encoding=Encoding("", "id 7", 1, why, note=note))
+    def of(offset: int, why: str, note: str = "") -> records.Record:
+        return replace(record(b"\0", None, offset), value_encoding=records.Encoding("", "id 7", 1, why, note=note))
 
-    read = RecordsRead(
-        RecordsQuery("t"), (of(1, "gone\x1b"), of(2, "gone\x1b"), of(3, "other"), of(4, "", "another's"))
+    read = records.RecordsRead(
+        records.RecordsQuery("t"), (of(1, "gone\x1b"), of(2, "gone\x1b"), of(3, "other"), of(4, "", "another's"))
     )
-    assert decoding_notes(read) == [
+    assert present_records.decoding_notes(read) == [
         "partition 0 offset 1 and 1 more record: not decoded: value, schema id 7: gone\\x1b",
         "partition 0 offset 3: not decoded: value, schema id 7: other",
         "partition 0 offset 4: value, schema id 7: another's",
     ]
-    many = RecordsRead(RecordsQuery("t"), tuple(of(number, f"why {number}") for number in range(100)))
-    assert len(decoding_notes(many)) == MOST_REASONS + 1
-    assert decoding_notes(many)[-1].startswith("92 more reasons")
+    many = records.RecordsRead(records.RecordsQuery("t"), tuple(of(number, f"why {number}") for number in range(100)))
+    assert len(present_records.decoding_notes(many)) == present_records.MOST_REASONS + 1
+    assert present_records.decoding_notes(many)[-1].startswith("92 more reasons")
 
 
 def test_json_is_indented_and_its_numbers_stay_as_they_are() -> None:
-    lines = in_lines(b'{"a":1.000000000000000000001,"b":[1,{"c":"\\u00e4"}],"a":2}', "", 80)
+    lines = present_records.in_lines(b'{"a":1.000000000000000000001,"b":[1,{"c":"\\u00e4"}],"a":2}', "", 80)
     assert lines[0] == "{"
     assert '  "a": 1.000000000000000000001,' in lines
     assert '      "c": "\\u00e4"' in lines
@@ -146,29 +139,29 @@ def test_json_is_indented_and_its_numbers_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     "value", [b"[" * 200_000 + b"]" * 200_000, b"x" * (10 << 20), b"\n" * (1 << 20), b"\xff" * (10 << 20)]
 )
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", present_records.FORMS)
 def test_large_and_deep_contents_are_cut(value: bytes, form: str) -> None:
     began = time.process_time()
-    lines = in_lines(value, form, 78)
-    assert len(lines) <= MOST_LINES + 1
+    lines = present_records.in_lines(value, form, 78)
+    assert len(lines) <= present_records.MOST_LINES + 1
     assert sum(map(len, lines)) < 1 << 20
     assert lines[-1] == f"… {len(value):,} bytes in all"
-    assert len(in_a_line(value, form)) <= 3 * IN_A_CELL + 1
+    assert len(present_records.in_a_line(value, form)) <= 3 * present_records.IN_A_CELL + 1
     assert time.process_time() - began < 5
 
 
 def test_a_value_unlike_its_neighbours_is_marked() -> None:
     values = [b'{"a": 1}', b"poison", b'{"a": 2}', None, b'{"a": 3}', b'{"a": 4}']
-    read = RecordsRead(
-        RecordsQuery("t", 0),
+    read = records.RecordsRead(
+        records.RecordsQuery("t", 0),
         tuple(record(value, offset=place) for place, value in enumerate(values)),
-        (Undecodable("t", 0, 6, 9, "its checksum is wrong"),),
-        (Scanned(0, 0, 10, 0, 10),),
+        (records.Undecodable("t", 0, 6, 9, "its checksum is wrong"),),
+        (records.Scanned(0, 0, 10, 0, 10),),
     )
-    rows = record_rows(read)
+    rows = present_records.record_rows(read)
     assert [row.offset for row in rows] == [0, 1, 2, 3, 4, 5, 6]
     assert [row.offset for row in rows if row.odd] == [1]
-    assert "can't be decoded to 9: its checksum is wrong" in RECORDS.texts(rows[-1])
+    assert "can't be decoded to 9: its checksum is wrong" in present_records.RECORDS.texts(rows[-1])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +175,7 @@ def test_a_value_unlike_its_neighbours_is_marked() -> None:
     ],
 )
 def test_times(timestamp: int, text: str) -> None:
-    assert time_text(timestamp) == text
+    assert present_records.time_text(timestamp) == text
 
 
 @pytest.mark.parametrize(
@@ -199,5 +192,5 @@ def test_times(timestamp: int, text: str) -> None:
 )
 def test_what_stands_out(values: list[bytes], odd: list[int]) -> None:
     made = tuple(record(value, offset=place) for place, value in enumerate(values))
-    rows = record_rows(RecordsRead(RecordsQuery("t", 0), made))
+    rows = present_records.record_rows(records.RecordsRead(records.RecordsQuery("t", 0), made))
     assert [row.offset for row in rows if row.odd] == odd

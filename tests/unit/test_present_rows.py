@@ -8,38 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_side
+from console.model import cluster, codes, config
 from console.model.acl import Acl
 from console.model.changes import NewTopic, Target
-from console.model.cluster import (
-    Broker,
-    BrokerVersion,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    LogDir,
-    Partition,
-    PartitionLag,
-    Quorum,
-    QuorumReplica,
-    Reassignment,
-    ReplicaSize,
-    ReplicaSizes,
-    Topic,
-)
-from console.model.codes import (
-    BROKER_LOGGER,
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    AclOperation,
-    AclResourceType,
-    ConfigSource,
-    ConfigType,
-    PatternType,
-    Permission,
-)
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, topic_resource
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
 from console.model.lag_trend import LagTrend, trend_after, with_times
@@ -49,27 +20,15 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
+from console.plan import edits as plan_edits
 from console.plan.amounts import exact_quota
-from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
+from console.present import configs
+from console.present import topics as present_topics
 from console.present.acls import ACLS, acl_rows, search_text, touches_topic
 from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, silent_line
 from console.present.changed import Change, Changed, changes
-from console.present.configs import (
-    CONFIGS,
-    ConfigLine,
-    ConfigRow,
-    beneath,
-    chain,
-    config_rows,
-    details,
-    flags,
-    headline,
-    per_broker,
-    plain_text,
-    staged_lines,
-)
 from console.present.failures import unread
 from console.present.groups import GROUPS, GroupRow, group_line, lag_total
 from console.present.header import State, Who, controller, facts, header
@@ -77,34 +36,24 @@ from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
-from console.present.topics import (
-    NO_FACTS,
-    PARTITIONS,
-    TOPICS,
-    PartitionRow,
-    TopicFacts,
-    TopicRow,
-    topic_marks,
-    trouble,
-)
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ORDERS = topic_resource("orders")
-LONG, LIST, PASSWORD = ConfigType(5), ConfigType(7), ConfigType(9)
-RETENTION = ConfigEntry(
+ORDERS = config.topic_resource("orders")
+LONG, LIST, PASSWORD = codes.ConfigType(5), codes.ConfigType(7), codes.ConfigType(9)
+RETENTION = config.ConfigEntry(
     "retention.ms",
     "86400000",
-    DYNAMIC_TOPIC_CONFIG,
+    codes.DYNAMIC_TOPIC_CONFIG,
     type=LONG,
     synonyms=(
-        Synonym("retention.ms", "86400000", DYNAMIC_TOPIC_CONFIG),
-        Synonym("log.retention.ms", "259200000", DYNAMIC_DEFAULT_BROKER_CONFIG),
-        Synonym("log.retention.hours", "168", DEFAULT_CONFIG),
+        config.Synonym("retention.ms", "86400000", codes.DYNAMIC_TOPIC_CONFIG),
+        config.Synonym("log.retention.ms", "259200000", codes.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        config.Synonym("log.retention.hours", "168", codes.DEFAULT_CONFIG),
     ),
 )
-SEGMENT = ConfigEntry("segment.bytes", "1073741824", DEFAULT_CONFIG, type=ConfigType(3))
-HIDDEN = ConfigEntry("ssl.secret", None, DYNAMIC_TOPIC_CONFIG, sensitive=True, type=PASSWORD)
+SEGMENT = config.ConfigEntry("segment.bytes", "1073741824", codes.DEFAULT_CONFIG, type=codes.ConfigType(3))
+HIDDEN = config.ConfigEntry("ssl.secret", None, codes.DYNAMIC_TOPIC_CONFIG, sensitive=True, type=PASSWORD)
 
 
 def texts(cells: list[Cell]) -> list[str]:
@@ -113,9 +62,9 @@ def texts(cells: list[Cell]) -> list[str]:
 
 def snapshot(**parts: object) -> Snapshot:
     known = Snapshot(
-        cluster=ClusterInfo("c-1", 3, (Broker(1, "b1", 9092, "r1"), Broker(2, "b2", 9092))),
-        topics={"orders": Topic("orders", (Partition(0, 1, (1, 2), (1, 2)),))},
-        configs={ORDERS: ConfigSet((RETENTION, SEGMENT))},
+        cluster=cluster.ClusterInfo("c-1", 3, (cluster.Broker(1, "b1", 9092, "r1"), cluster.Broker(2, "b2", 9092))),
+        topics={"orders": cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2), (1, 2)),))},
+        configs={ORDERS: config.ConfigSet((RETENTION, SEGMENT))},
         configs_from=1,
         read_at=dict.fromkeys(("cluster", "topics", "configs", "quotas", "acls", "groups"), NOW),
     )
@@ -154,11 +103,13 @@ def test_the_header_fits_its_width_and_always_says_whether_it_may_change_things_
 
 def test_the_header_of_a_wide_screen_has_it_all() -> None:
     known = snapshot(
-        versions={1: BrokerVersion("4.3", {}), 2: BrokerVersion("3.9", {})},
-        quorum=Quorum(2, 5, 10, (QuorumReplica(2, 10, 0),), ()),
+        versions={1: cluster.BrokerVersion("4.3", {}), 2: cluster.BrokerVersion("3.9", {})},
+        quorum=cluster.Quorum(2, 5, 10, (cluster.QuorumReplica(2, 10, 0),), ()),
         topics={
-            "orders": Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (1, 2)))),
-            "__x": Topic("__x", (), internal=True),
+            "orders": cluster.Topic(
+                "orders", (cluster.Partition(0, 1, (1, 2), (1,)), cluster.Partition(1, -1, (1, 2), (1, 2)))
+            ),
+            "__x": cluster.Topic("__x", (), internal=True),
         },
     )
     line = plain(header(known, facts(known, TopicCounts().after(known.topics)), Who("prod", False, "alice"), LIVE, 120))
@@ -184,11 +135,11 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
 
 def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:
     assert controller(snapshot()) is None
-    assert controller(snapshot(quorum=Quorum(2, 5, 10, (), ()))) == 2
-    nodes = ClusterInfo("c-1", -1, (), controllers=(Broker(2, "c2", 9093),))
+    assert controller(snapshot(quorum=cluster.Quorum(2, 5, 10, (), ()))) == 2
+    nodes = cluster.ClusterInfo("c-1", -1, (), controllers=(cluster.Broker(2, "c2", 9093),))
     lost = ReadFailure("quorum", "quorum", Failure("UNKNOWN_BROKER", "the cluster has no controller just now"))
-    assert controller(snapshot(cluster=nodes, quorum=Quorum(2, 5, 10, (), ()), failures=(lost,))) is None
-    zookeeper = {1: BrokerVersion("3.9", {4: (0, 7), 6: (0, 8)})}
+    assert controller(snapshot(cluster=nodes, quorum=cluster.Quorum(2, 5, 10, (), ()), failures=(lost,))) is None
+    zookeeper = {1: cluster.BrokerVersion("3.9", {4: (0, 7), 6: (0, 8)})}
     assert controller(snapshot(read_at={"quorum": NOW}, versions=zookeeper)) == 3
     assert controller(snapshot(read_at={"quorum": NOW})) is None
 
@@ -197,13 +148,17 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 
 
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
-    topic = Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (2,))))
-    marks = topic_marks(staged(GrowTopic("orders", 4), SetConfig(ORDERS, "retention.ms", "1"), known=snapshot()))
-    facts = TopicFacts({"orders": 2}.get, {"orders": 1 << 30}.get, {"orders": NOW}.get, marks=marks)
-    told = texts(TOPICS.cells(TopicRow(topic, facts)))
+    topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2), (1,)), cluster.Partition(1, -1, (1, 2), (2,))))
+    marks = present_topics.topic_marks(
+        staged(plan_edits.GrowTopic("orders", 4), plan_edits.SetConfig(ORDERS, "retention.ms", "1"), known=snapshot())
+    )
+    facts = present_topics.TopicFacts({"orders": 2}.get, {"orders": 1 << 30}.get, {"orders": NOW}.get, marks=marks)
+    told = texts(present_topics.TOPICS.cells(present_topics.TopicRow(topic, facts)))
     assert told[:9] == ["!", "*", "orders", "2→4", "2", "2", "1", "2", "1.0 GiB"]
-    healthy = Topic("t", (Partition(0, 1, (1,), (1,)),))
-    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts({"t": 0}.get)))) == [
+    healthy = cluster.Topic("t", (cluster.Partition(0, 1, (1,), (1,)),))
+    assert texts(
+        present_topics.TOPICS.cells(present_topics.TopicRow(healthy, present_topics.TopicFacts({"t": 0}.get)))
+    ) == [
         "",
         "",
         "t",
@@ -219,70 +174,101 @@ def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
         "",
         "",
     ]
-    assert texts(TOPICS.cells(TopicRow(healthy, NO_FACTS)))[7] == "·"
+    assert texts(present_topics.TOPICS.cells(present_topics.TopicRow(healthy, present_topics.NO_FACTS)))[7] == "·"
 
 
 def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
     def group(name: str, committed: int, end: int, written_at: float) -> LagTrend:
-        lag = GroupLag((PartitionLag("t", 0, committed, end, end - committed),))
+        lag = cluster.GroupLag((cluster.PartitionLag("t", 0, committed, end, end - committed),))
         at = NOW.timestamp()
         times = {Spot("t", 0, committed): Written(committed, round((at - written_at) * 1000))}
         return with_times({name: trend_after(None, lag, at)}, times)[name]
 
     trends = {"slow": group("slow", 5, 9, 600), "fast": group("fast", 9, 9, 0)}
-    groups = {name: Group(name, "Stable", "classic") for name in trends}
+    groups = {name: cluster.Group(name, "Stable", "classic") for name in trends}
     known = snapshot(groups=groups, lag_trends=trends, read_at={"groups": NOW})
     lags = TopicLags().after(known)
-    row = TopicRow(Topic("t", (Partition(0, 1, (1,), (1,)),)), TopicFacts(lags=lags))
-    assert texts(TOPICS.cells(row))[-3:-1] == ["2", "10 min"]
-    assert TOPICS.data(row)["lag_seconds"] == 600
-    unread = TopicRow(Topic("u", ()), TopicFacts(lags=lags))
-    assert texts(TOPICS.cells(unread))[-3:-1] == ["", ""]
-    assert TOPICS.data(unread)["groups"] == 0
+    row = present_topics.TopicRow(
+        cluster.Topic("t", (cluster.Partition(0, 1, (1,), (1,)),)), present_topics.TopicFacts(lags=lags)
+    )
+    assert texts(present_topics.TOPICS.cells(row))[-3:-1] == ["2", "10 min"]
+    assert present_topics.TOPICS.data(row)["lag_seconds"] == 600
+    unread = present_topics.TopicRow(cluster.Topic("u", ()), present_topics.TopicFacts(lags=lags))
+    assert texts(present_topics.TOPICS.cells(unread))[-3:-1] == ["", ""]
+    assert present_topics.TOPICS.data(unread)["groups"] == 0
     # With a group that was listed and not read, nobody knows who else reads it.
-    more = replace(known, groups={**groups, "new": Group("new", "Stable", "classic")})
+    more = replace(known, groups={**groups, "new": cluster.Group("new", "Stable", "classic")})
     assert lags.after(known) is lags
     assert lags.after(more).of("u") is None
     assert lags.after(more).topics is lags.topics
 
 
 def test_topics_to_be_created_and_deleted() -> None:
-    marks = topic_marks(staged(CreateTopic(NewTopic("new", 6, 3)), DeleteTopic("orders")))
+    marks = present_topics.topic_marks(
+        staged(plan_edits.CreateTopic(NewTopic("new", 6, 3)), plan_edits.DeleteTopic("orders"))
+    )
     assert marks.created == {"new": 6}
     assert marks.deleted == {"orders"}
 
 
 def test_trouble_names_the_worst_first() -> None:
-    partitions = (Partition(0, 1, (1, 2, 3), (1,)), Partition(1, 2, (1, 2, 3), (1, 2, 3)))
-    assert plain(trouble(Topic("t", partitions), 2)) == (
+    partitions = (cluster.Partition(0, 1, (1, 2, 3), (1,)), cluster.Partition(1, 2, (1, 2, 3), (1, 2, 3)))
+    assert plain(present_topics.trouble(cluster.Topic("t", partitions), 2)) == (
         "t: ISR below min.insync.replicas (2) on 1 partition; leaders on 1"
     )
-    assert plain(trouble(Topic("t", partitions), 1)) == "t: 1 partition under-replicated; missing from the ISR: 2, 3"
-    gone = (Partition(0, -1, (1,), ()),)
-    assert plain(trouble(Topic("t", gone), 1)) == "t: 1 of 1 partitions have no leader"
-    assert trouble(Topic("t", (partitions[1],)), 2) == []
+    assert (
+        plain(present_topics.trouble(cluster.Topic("t", partitions), 1))
+        == "t: 1 partition under-replicated; missing from the ISR: 2, 3"
+    )
+    gone = (cluster.Partition(0, -1, (1,), ()),)
+    assert plain(present_topics.trouble(cluster.Topic("t", gone), 1)) == "t: 1 of 1 partitions have no leader"
+    assert present_topics.trouble(cluster.Topic("t", (partitions[1],)), 2) == []
 
 
 def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
-    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 2), (1,)))))[-1] == "missing 2"
-    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 2, (1, 2), (1, 2)))))[-1] == "preferred 1"
-    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 2), (1, 2)))))[-1] == ""
-    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, -1, (1, 2), ()))))[-1] == "no leader"
-    move = Reassignment("t", 3, (1, 4, 2), (4,), (2,))
-    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 4, 2), (1, 2)), move)))[-1] == "moves 1,2 → 1,4"
-    assert PARTITIONS.data(PartitionRow(Partition(3, 1, (1, 4, 2), (1, 2)), move))["moves_to"] == [1, 4]
+    assert (
+        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1,)))))[-1]
+        == "missing 2"
+    )
+    assert (
+        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 2, (1, 2), (1, 2)))))[-1]
+        == "preferred 1"
+    )
+    assert (
+        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1, 2)))))[-1]
+        == ""
+    )
+    assert (
+        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, -1, (1, 2), ()))))[-1]
+        == "no leader"
+    )
+    move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
+    assert (
+        texts(
+            present_topics.PARTITIONS.cells(
+                present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+            )
+        )[-1]
+        == "moves 1,2 → 1,4"
+    )
+    assert present_topics.PARTITIONS.data(
+        present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+    )["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     partitions = (
-        Partition(0, 1, (1, 2, 9), (1, 2)),
-        Partition(1, 2, (2, 9), (2,)),
-        Partition(2, 2, (1, 2), (1, 2)),
-        Partition(3, 2, (1, 2), (2,)),
-        Partition(4, -1, (1, 9), (9,), (9,)),
+        cluster.Partition(0, 1, (1, 2, 9), (1, 2)),
+        cluster.Partition(1, 2, (2, 9), (2,)),
+        cluster.Partition(2, 2, (1, 2), (1, 2)),
+        cluster.Partition(3, 2, (1, 2), (2,)),
+        cluster.Partition(4, -1, (1, 9), (9,), (9,)),
     )
-    topics = {"t": Topic("t", partitions)}
-    known = snapshot(topics=topics, quorum=Quorum(2, 7, 9, (QuorumReplica(1, 5, 4), QuorumReplica(2, 9, 0)), ()))
+    topics = {"t": cluster.Topic("t", partitions)}
+    known = snapshot(
+        topics=topics,
+        quorum=cluster.Quorum(2, 7, 9, (cluster.QuorumReplica(1, 5, 4), cluster.QuorumReplica(2, 9, 0)), ()),
+    )
     rows = broker_rows(known, EMPTY, broker_loads(known))
     assert [row.key for row in rows] == ["", "1", "2", "9"]
     cells = {row.key: texts(BROKERS.cells(row)) for row in rows}
@@ -298,11 +284,11 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
 
 
 def test_disk_says_how_full_and_what_failed() -> None:
-    replica = ReplicaSize("t", 0, 3 << 30, 0, False)
-    assert plain(disk((LogDir("/a", ReplicaSizes((replica,)), 100 << 30, 5 << 30),))) == "3.0 GiB  95%"
-    assert plain(disk((LogDir("/a", ReplicaSizes((replica,))),))) == "3.0 GiB"
-    failed = LogDir("/b", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR"))
-    assert plain(disk((LogDir("/a", ReplicaSizes((replica,))), failed))) == "1 of 2 dirs failed"
+    replica = cluster.ReplicaSize("t", 0, 3 << 30, 0, False)
+    assert plain(disk((cluster.LogDir("/a", cluster.ReplicaSizes((replica,)), 100 << 30, 5 << 30),))) == "3.0 GiB  95%"
+    assert plain(disk((cluster.LogDir("/a", cluster.ReplicaSizes((replica,))),))) == "3.0 GiB"
+    failed = cluster.LogDir("/b", cluster.ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR"))
+    assert plain(disk((cluster.LogDir("/a", cluster.ReplicaSizes((replica,))), failed))) == "1 of 2 dirs failed"
 
 
 @pytest.mark.parametrize(
@@ -319,66 +305,81 @@ def test_who_does_not_answer_is_told_in_its_number(silent: tuple[int, ...], said
 # -- configs -------------------------------------------------------------------------------------------------------
 
 
-def rows_of(*edits: object, only: bool = False) -> list[ConfigRow]:
+def rows_of(*edits: object, only: bool = False) -> list[configs.ConfigRow]:
     known = snapshot()
     plan = staged(*edits, known=known)
-    lines = staged_lines(ORDERS, plan, known)
-    return config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
+    lines = configs.staged_lines(ORDERS, plan, known)
+    return configs.config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
 
 
 def test_overrides_and_staged_keys_come_first() -> None:
     assert [row.key for row in rows_of()] == ["retention.ms", "segment.bytes"]
     assert [row.key for row in rows_of(only=True)] == ["retention.ms"]
-    assert [row.key for row in rows_of(SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
+    assert [row.key for row in rows_of(plan_edits.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
         "retention.ms",
         "segment.bytes",
     ]
 
 
 def test_a_key_that_only_the_plan_names_has_a_row() -> None:
-    edit = SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2")
-    known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
+    edit = plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
+    known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
     plan = staged(edit, known=known)
-    lines = staged_lines(CLUSTER_DEFAULT, plan, known)
-    rows = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=True)
+    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
+    rows = configs.config_rows(
+        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=True
+    )
     assert [row.key for row in rows] == ["log.cleaner.threads"]
 
 
 def test_letters_say_the_state_without_colour() -> None:
     read_only = replace(SEGMENT, read_only=True)
     letters = [
-        "".join(plain(cell) or "." for cell in flags(row))
+        "".join(plain(cell) or "." for cell in configs.flags(row))
         for row in (
-            ConfigRow("retention.ms", RETENTION, None, None, True),
-            ConfigRow("ssl.secret", HIDDEN, None, None, True),
-            ConfigRow("segment.bytes", read_only, None, None, False),
-            *rows_of(SetConfig(ORDERS, "retention.ms", "1"))[:1],
+            configs.ConfigRow("retention.ms", RETENTION, None, None, True),
+            configs.ConfigRow("ssl.secret", HIDDEN, None, None, True),
+            configs.ConfigRow("segment.bytes", read_only, None, None, False),
+            *rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "1"))[:1],
         )
     ]
     assert letters == ["O...", "O.S.", "D..R", "O*.."]
 
 
 def test_log_levels_are_no_overrides() -> None:
-    resource = ConfigResource(BROKER_LOGGER, "1")
-    entry = ConfigEntry("root", "INFO", ConfigSource(6))
-    rows = config_rows(resource, ConfigSet((entry,)), {}, EMPTY, overrides_only=False)
-    assert plain(flags(rows[0])[0]) == ""
+    resource = config.ConfigResource(codes.BROKER_LOGGER, "1")
+    entry = config.ConfigEntry("root", "INFO", codes.ConfigSource(6))
+    rows = configs.config_rows(resource, config.ConfigSet((entry,)), {}, EMPTY, overrides_only=False)
+    assert plain(configs.flags(rows[0])[0]) == ""
 
 
 def test_a_pending_row_shows_old_and_new() -> None:
-    cells = texts(CONFIGS.cells(ConfigLine(rows_of(SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1)))
+    cells = texts(
+        configs.CONFIGS.cells(
+            configs.ConfigLine(rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1)
+        )
+    )
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
-    cells = texts(CONFIGS.cells(ConfigLine(rows_of(UnsetConfig(ORDERS, "retention.ms"))[0], 1)))
+    cells = texts(
+        configs.CONFIGS.cells(configs.ConfigLine(rows_of(plan_edits.UnsetConfig(ORDERS, "retention.ms"))[0], 1))
+    )
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
 
 
 def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
-    assert texts(CONFIGS.cells(ConfigLine(ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[5] == "······"
-    known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
-    plan = staged(SetConfig(CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
-    lines = staged_lines(CLUSTER_DEFAULT, plan, known)
-    row = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=False)[0]
-    told = " ".join(texts(CONFIGS.cells(ConfigLine(row, 1))))
+    assert (
+        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[
+            5
+        ]
+        == "······"
+    )
+    known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
+    plan = staged(plan_edits.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
+    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
+    row = configs.config_rows(
+        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=False
+    )[0]
+    told = " ".join(texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1))))
     assert "······" in told
     assert "hunter2" not in told
 
@@ -387,38 +388,39 @@ def test_an_empty_value_is_not_an_absent_one() -> None:
     empty = replace(SEGMENT, value="")
     absent = replace(SEGMENT, value=None)
     shown = [
-        texts(CONFIGS.cells(ConfigLine(ConfigRow("k", entry, None, None, False), 1)))[5] for entry in (empty, absent)
+        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("k", entry, None, None, False), 1)))[5]
+        for entry in (empty, absent)
     ]
     assert shown == ['""', "–"]
 
 
 def test_details_tell_type_chain_and_what_lies_beneath() -> None:
     row = rows_of()[0]
-    assert plain(headline(ORDERS, row)) == "1 d   long, ms"
-    assert plain(beneath(ORDERS, RETENTION, snapshot(), 1)) == (
+    assert plain(configs.headline(ORDERS, row)) == "1 d   long, ms"
+    assert plain(configs.beneath(ORDERS, RETENTION, snapshot(), 1)) == (
         "Without the override: 259200000 (3 d) from cluster <default> log.retention.ms"
     )
-    assert plain(chain(RETENTION, 1)) == (
+    assert plain(configs.chain(RETENTION, 1)) == (
         "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168 (7 d)"
     )
-    assert beneath(ORDERS, SEGMENT, snapshot(), 1) == []
-    pending = rows_of(SetConfig(ORDERS, "retention.ms", "604800000"))[0]
-    assert plain(headline(ORDERS, pending)).startswith("1 d → 7 d")
+    assert configs.beneath(ORDERS, SEGMENT, snapshot(), 1) == []
+    pending = rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "604800000"))[0]
+    assert plain(configs.headline(ORDERS, pending)).startswith("1 d → 7 d")
 
 
 def test_details_of_a_brokers_key_say_when_it_takes_effect() -> None:
-    entry = ConfigEntry("log.dirs", "/a", ConfigSource(4), read_only=True, type=ConfigType(2))
-    broker = ConfigResource(ORDERS.type.__class__(4), "1")
-    assert "needs a restart" in plain(headline(broker, ConfigRow("log.dirs", entry, None, None, False)))
+    entry = config.ConfigEntry("log.dirs", "/a", codes.ConfigSource(4), read_only=True, type=codes.ConfigType(2))
+    broker = config.ConfigResource(ORDERS.type.__class__(4), "1")
+    assert "needs a restart" in plain(configs.headline(broker, configs.ConfigRow("log.dirs", entry, None, None, False)))
 
 
 def test_brokers_that_give_different_values_are_named() -> None:
     gives = {
-        1: Inherited("604800000", DEFAULT_CONFIG, "log.retention.hours"),
-        2: Inherited("604800000", DEFAULT_CONFIG, "log.retention.hours"),
-        3: Inherited("5000", DYNAMIC_BROKER_CONFIG, "log.retention.ms"),
+        1: Inherited("604800000", codes.DEFAULT_CONFIG, "log.retention.hours"),
+        2: Inherited("604800000", codes.DEFAULT_CONFIG, "log.retention.hours"),
+        3: Inherited("5000", codes.DYNAMIC_BROKER_CONFIG, "log.retention.ms"),
     }
-    assert plain(per_broker("retention.ms", gives)[0]) == (
+    assert plain(configs.per_broker("retention.ms", gives)[0]) == (
         "Brokers differ: 1, 2 give 604800000 (7 d) (default log.retention.hours); "
         "3 gives 5000 (5 s) (broker log.retention.ms)"
     )
@@ -426,7 +428,7 @@ def test_brokers_that_give_different_values_are_named() -> None:
 
 def test_documentation_is_wrapped_below() -> None:
     known = snapshot(documentation={(2, "retention.ms"): "<p>one</p><ul><li>two &lt;b&gt;</li></ul>"})
-    lines = [plain(line) for line in details(ORDERS, rows_of()[0], known, {}, 40)]
+    lines = [plain(line) for line in configs.details(ORDERS, rows_of()[0], known, {}, 40)]
     assert lines[-2:] == ["one", "• two <b>"]
 
 
@@ -435,7 +437,7 @@ def test_documentation_becomes_plain_text() -> None:
         'A list. Format: <code>&lt;name&gt;:<b>x</b></code>, see <a href="#y">y</a>.<br>For <listener>:'
         "<ul><li>first\nline</li><li>\x1b[31mred</li></ul><p>End.</p>"
     )
-    assert plain_text(html) == (
+    assert configs.plain_text(html) == (
         "A list. Format: <name>:x, see y.",
         "For <listener>:",
         "• first line",
@@ -446,7 +448,7 @@ def test_documentation_becomes_plain_text() -> None:
 
 @given(st.text(max_size=300))
 def test_no_documentation_reaches_the_terminal_raw(html: str) -> None:
-    assert all(line.isprintable() for line in plain_text(html))
+    assert all(line.isprintable() for line in configs.plain_text(html))
 
 
 # -- quotas --------------------------------------------------------------------------------------------------------
@@ -506,20 +508,20 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
 
 def acl(principal: str, name: str, pattern: str = "LITERAL", permission: str = "ALLOW", type_: str = "TOPIC") -> Acl:
     return Acl(
-        AclResourceType.parse(type_),
+        codes.AclResourceType.parse(type_),
         name,
-        PatternType.parse(pattern),
+        codes.PatternType.parse(pattern),
         principal,
         "*",
-        AclOperation.parse("READ"),
-        Permission.parse(permission),
+        codes.AclOperation.parse("READ"),
+        codes.Permission.parse(permission),
     )
 
 
 def test_acls_in_groups_with_what_is_staged() -> None:
     there = (acl("User:b", "x"), acl("User:a", "x"), acl("User:a", "y"))
     known = snapshot(acls=tuple(sorted(there)))
-    plan = staged(AddAcl(acl("User:c", "z")), RemoveAcl(there[0]), known=known)
+    plan = staged(plan_edits.AddAcl(acl("User:c", "z")), plan_edits.RemoveAcl(there[0]), known=known)
     rows = acl_rows(known.acls, plan, "principal")
     assert [(row.acl.principal, row.acl.resource_name, row.staged, row.first) for row in rows] == [
         ("User:a", "x", "", True),
@@ -545,21 +547,24 @@ def test_which_acls_touch_a_topic() -> None:
 
 def test_a_first_read_is_no_change_and_equal_states_are_none() -> None:
     assert list(changes(Snapshot(), snapshot())) == []
-    moved_isr = Topic("orders", (Partition(0, 1, (1, 2), (2, 1), leader_epoch=5),))
+    moved_isr = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2), (2, 1), leader_epoch=5),))
     assert list(changes(snapshot(), snapshot(topics={"orders": moved_isr}))) == []
 
 
 def test_changes_by_entity_and_key() -> None:
-    other = ConfigSet((replace(RETENTION, value="5"), replace(SEGMENT, documentation="now with documentation")))
+    other = config.ConfigSet((replace(RETENTION, value="5"), replace(SEGMENT, documentation="now with documentation")))
     new = snapshot(
-        topics={"orders": Topic("orders", (Partition(0, 2, (1, 2), (2,)),)), "more": Topic("more", ())},
-        configs={ORDERS: other, topic_resource("more"): ConfigSet(())},
+        topics={
+            "orders": cluster.Topic("orders", (cluster.Partition(0, 2, (1, 2), (2,)),)),
+            "more": cluster.Topic("more", ()),
+        },
+        configs={ORDERS: other, config.topic_resource("more"): config.ConfigSet(())},
         quotas={ALICE: {"consumer_byte_rate": 1.0}},
         acls=(acl("User:a", "x"),),
     )
     assert set(changes(snapshot(), new)) == {
         Change(ORDERS, ""),
-        Change(topic_resource("more"), ""),
+        Change(config.topic_resource("more"), ""),
         Change(ORDERS, "retention.ms"),
         Change(ALICE, "consumer_byte_rate"),
         Change(acl("User:a", "x"), ""),
@@ -629,8 +634,10 @@ def test_a_filter_of_acls_looks_at_what_the_grammar_writes() -> None:
 )  # fmt: skip
 def test_a_groups_lag_is_shown_the_same_everywhere(lags: tuple[int, ...], failed: bool, shown: str) -> None:
     failures = (Failure("TIMED_OUT", "no answer"),) if failed else ()
-    lag = GroupLag(tuple(PartitionLag("orders", n, 1, 1, each, "") for n, each in enumerate(lags)), failures)
-    group = Group("billing", "Stable", "classic")
+    lag = cluster.GroupLag(
+        tuple(cluster.PartitionLag("orders", n, 1, 1, each, "") for n, each in enumerate(lags)), failures
+    )
+    group = cluster.Group("billing", "Stable", "classic")
     assert lag_total(lag) == shown
     cell = GROUPS.cells(GroupRow(group, lag))[4]
     assert isinstance(cell, list)
@@ -645,19 +652,19 @@ def test_a_groups_lag_is_shown_the_same_everywhere(lags: tuple[int, ...], failed
     ("target", "key", "side", "shown"),
     [
         (
-            topic_resource("orders"),
+            config.topic_resource("orders"),
             "retention.ms",
-            EffectiveValue("604800000", DYNAMIC_TOPIC_CONFIG),
+            EffectiveValue("604800000", codes.DYNAMIC_TOPIC_CONFIG),
             "604800000 (7 d, topic)",
         ),
         (
-            topic_resource("orders"),
+            config.topic_resource("orders"),
             "cleanup.policy",
-            EffectiveValue("compact", DYNAMIC_TOPIC_CONFIG),
+            EffectiveValue("compact", codes.DYNAMIC_TOPIC_CONFIG),
             "compact (topic)",
         ),
-        (topic_resource("orders"), "retention.ms", EffectiveValue(None), "–"),
-        (topic_resource("orders"), "retention.ms", EffectiveValue(None, known=False), "?"),
+        (config.topic_resource("orders"), "retention.ms", EffectiveValue(None), "–"),
+        (config.topic_resource("orders"), "retention.ms", EffectiveValue(None, known=False), "?"),
         (QuotaEntity.of({"user": "a"}), "producer_byte_rate", EffectiveValue(1048577.0), "1048577 B/s (≈ 1.05 MB/s)"),
         (QuotaEntity.of({"user": "a"}), "request_percentage", EffectiveValue(12.3456), "12.3456 % (12.35 %)"),
         (QuotaEntity.of({"user": "a"}), "request_percentage", EffectiveValue(50.0), "50 %"),

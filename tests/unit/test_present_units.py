@@ -4,17 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.plan.amounts import (
-    Unit,
-    byte_count,
-    byte_rate,
-    duration,
-    measured_time,
-    number,
-    parse_amount,
-    quota,
-    size,
-)
+from console.plan import amounts
 from console.present.lake import rate_text
 from console.present.values import config_value
 
@@ -33,7 +23,7 @@ from console.present.values import config_value
     ],
 )
 def test_durations(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
+    assert amounts.duration(milliseconds) == text
 
 
 @pytest.mark.parametrize(
@@ -54,7 +44,7 @@ def test_durations(milliseconds: int, text: str) -> None:
     ],
 )
 def test_measured_times_go_on_in_one_unit(seconds: float, text: str) -> None:
-    assert measured_time(seconds) == text
+    assert amounts.measured_time(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -62,7 +52,7 @@ def test_measured_times_go_on_in_one_unit(seconds: float, text: str) -> None:
     [(1_073_741_824, "1 GiB"), (536_870_912, "512 MiB"), (4096, "4 KiB"), (1_048_588, "≈ 1 MiB"), (999, "999 B")],
 )
 def test_byte_counts(count: int, text: str) -> None:
-    assert byte_count(count) == text
+    assert amounts.byte_count(count) == text
 
 
 @pytest.mark.parametrize(
@@ -77,7 +67,7 @@ def test_byte_counts(count: int, text: str) -> None:
     ],
 )
 def test_byte_rates_say_which_mega_they_mean(rate: float, text: str) -> None:
-    assert byte_rate(rate) == text
+    assert amounts.byte_rate(rate) == text
 
 
 @pytest.mark.parametrize(
@@ -95,14 +85,17 @@ def test_a_rate_is_told_in_the_bytes_of_its_limit(rate: float, limit: float | No
 
 @given(st.integers(1, 2**62))
 def test_an_exact_text_reads_back_as_the_same_number(count: int) -> None:
-    for text, unit in ((duration(count), Unit.MILLISECONDS), (byte_count(count), Unit.BYTES)):
+    for text, unit in (
+        (amounts.duration(count), amounts.Unit.MILLISECONDS),
+        (amounts.byte_count(count), amounts.Unit.BYTES),
+    ):
         if not text.startswith("≈") and not text.replace(",", "").endswith((" ms", " B")):
-            assert parse_amount(text, unit) == count
+            assert amounts.parse_amount(text, unit) == count
 
 
 @given(st.integers(1, 2**62))
 def test_a_rounded_text_says_so_and_is_near(count: int) -> None:
-    text = byte_count(count)
+    text = amounts.byte_count(count)
     if text.startswith("≈"):
         amount, unit = text.removeprefix("≈ ").replace(",", "").split()
         factor = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}[unit]
@@ -145,11 +138,11 @@ def test_the_human_form_of_a_config_value(key: str, value: str | None, text: str
     ],
 )
 def test_quotas_have_their_units(key: str, value: float, text: str) -> None:
-    assert quota(key, value) == text
+    assert amounts.quota(key, value) == text
 
 
 def test_measured_sizes_have_two_figures_or_more() -> None:
-    assert [size(n) for n in (0, 999, 1536, 12 << 20, 1_319_413_953_331, -1)] == [
+    assert [amounts.size(n) for n in (0, 999, 1536, 12 << 20, 1_319_413_953_331, -1)] == [
         "0 B",
         "999 B",
         "1.5 KiB",
@@ -160,7 +153,7 @@ def test_measured_sizes_have_two_figures_or_more() -> None:
 
 
 def test_numbers_without_needless_fractions() -> None:
-    assert [number(n) for n in (2.0, 1234567, 0.25, 2.5)] == ["2", "1,234,567", "0.25", "2.50"]
+    assert [amounts.number(n) for n in (2.0, 1234567, 0.25, 2.5)] == ["2", "1,234,567", "0.25", "2.50"]
 
 
 @given(st.floats(1, 1e11), st.sampled_from([None, 65536.0, 1e6, float(5 << 20), 1e9]))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from console.admin.cluster import with_observers_endpoints
+from console.model import quorum as model_quorum
 from console.model.cluster import Broker, ClusterInfo, Quorum, QuorumReplica, VoterEndpoint
-from console.model.quorum import fetches, follows, formatted_again, majority, observing_brokers, observing_controllers
 from console.model.snapshot import Snapshot, with_cluster, with_quorum
 from console.present.quorum import quorum_rows
 
@@ -35,23 +35,23 @@ def seen(found: Quorum, brokers: tuple[int, ...] = (), controllers: tuple[int, .
 def test_who_follows_is_judged_by_the_leaders_clock() -> None:
     stale, slow = replica(102, 12_000, lag=3), QuorumReplica(103, 90, 10, NOW, NOW - 60_000, "of-103")
     found = quorum(replica(101), stale, slow)
-    assert [fetches(found, each) for each in found.voters] == [True, False, True]
-    assert [follows(found, each) for each in found.voters] == [True, False, False]
+    assert [model_quorum.fetches(found, each) for each in found.voters] == [True, False, True]
+    assert [model_quorum.follows(found, each) for each in found.voters] == [True, False, False]
     # Version 0 of the answer has no times: what is known is who has all records.
     old = quorum(QuorumReplica(101, 100, 0), QuorumReplica(102, 100, 0), QuorumReplica(103, 90, 10))
-    assert [follows(old, each) for each in old.voters] == [True, True, False]
+    assert [model_quorum.follows(old, each) for each in old.voters] == [True, True, False]
 
 
 @pytest.mark.parametrize(("voters", "needed"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
 def test_a_majority(voters: int, needed: int) -> None:
-    assert majority(voters) == needed
+    assert model_quorum.majority(voters) == needed
 
 
 def test_a_voter_that_was_formatted_again() -> None:
     again = replica(103, directory="new-103")
     found = quorum(replica(101), replica(102), replica(103, 30_000, lag=60), observers=(again, replica(1)))
-    assert formatted_again(found, found.voters[2]) == again
-    assert formatted_again(found, found.voters[1]) is None
+    assert model_quorum.formatted_again(found, found.voters[2]) == again
+    assert model_quorum.formatted_again(found, found.voters[1]) is None
     notes = {(row.replica.id, row.replica.directory_id): row.note for row in quorum_rows(seen(found, (1,), (101, 103)))}
     assert notes[103, "of-103"] == "formatted again: it runs with directory new-103"
     assert notes[103, "new-103"] == "voter 103, formatted again"
@@ -60,19 +60,19 @@ def test_a_voter_that_was_formatted_again() -> None:
 
 def test_a_voter_that_is_back_within_seconds_was_only_restarted() -> None:
     found = quorum(replica(101), replica(102), replica(103), observers=(replica(103, 90_000, "old-103"),))
-    assert formatted_again(found, found.voters[2]) is None
+    assert model_quorum.formatted_again(found, found.voters[2]) is None
     assert [row.note for row in quorum_rows(seen(found, (1,)))] == ["", "", "", "a former directory of 103"]
 
 
 def test_which_observers_may_vote() -> None:
     found = quorum(replica(101), observers=(replica(1), replica(2), replica(104)))
     for known in (seen(found, brokers=(1, 2)), seen(found, controllers=(101, 104))):
-        assert [each.id for each in observing_controllers(known)] == [104]
-        assert [each.id for each in observing_brokers(known)] == [1, 2]
+        assert [each.id for each in model_quorum.observing_controllers(known)] == [104]
+        assert [each.id for each in model_quorum.observing_brokers(known)] == [1, 2]
         assert quorum_rows(known)[-1].note == "a controller: may be added as a voter"
     # Before Kafka 4.0 a broker that is down is not among the brokers: an observer that is none of them may be one.
     old = with_cluster(seen(found), ClusterInfo("id", 101, (Broker(1, "h", 1),)), AT)
-    assert observing_controllers(old) == ()
+    assert model_quorum.observing_controllers(old) == ()
 
 
 def test_observers_endpoints_come_from_the_controllers() -> None:

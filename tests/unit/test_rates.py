@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic, TopicListing, is_gone
+from console.model import cluster
 from console.model.disk_trend import DirSample, sampled, seconds_left
 from console.model.rates import (
     KNOWN_SHARE,
@@ -34,7 +34,7 @@ gaps = st.lists(st.floats(SHORTEST, 60.0), min_size=1, max_size=20)
 polls = st.lists(st.tuples(st.floats(-30.0, 60.0), st.integers(0, 10_000), st.sampled_from([1, 2])), min_size=1)
 
 
-def topic_rate(rates: Rates, topic: Topic) -> Rate:
+def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
     """The rate of a topic over all its partitions, as a pane shows it."""
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
@@ -48,14 +48,16 @@ def seen(*polls: tuple[float, int]) -> Counter:
     return counter
 
 
-def topic(name: str, *leaders: int) -> Topic:
+def topic(name: str, *leaders: int) -> cluster.Topic:
     """A topic whose partitions have these leaders, -1 for none; broker 3 has a replica of each."""
-    return Topic(name, tuple(Partition(n, leader, (leader, 3), (leader, 3)) for n, leader in enumerate(leaders)))
+    return cluster.Topic(
+        name, tuple(cluster.Partition(n, leader, (leader, 3), (leader, 3)) for n, leader in enumerate(leaders))
+    )
 
 
-def held(*replicas: tuple[str, int, int]) -> tuple[LogDir, ...]:
+def held(*replicas: tuple[str, int, int]) -> tuple[cluster.LogDir, ...]:
     """The one directory of a broker with these replicas: topic, partition, bytes."""
-    return (LogDir("/d", ReplicaSizes(ReplicaSize(*each, 0, False) for each in replicas)),)
+    return (cluster.LogDir("/d", cluster.ReplicaSizes(cluster.ReplicaSize(*each, 0, False) for each in replicas)),)
 
 
 @given(gaps, st.integers(0, 1_000_000))
@@ -214,7 +216,7 @@ def test_bytes_are_those_of_the_leaders_log() -> None:
 
 
 def test_a_replica_on_its_way_to_another_directory_counts_for_nothing() -> None:
-    future = LogDir("/e", ReplicaSizes([ReplicaSize("a", 0, 5, 0, True)]))
+    future = cluster.LogDir("/e", cluster.ReplicaSizes([cluster.ReplicaSize("a", 0, 5, 0, True)]))
     rates = with_dirs(Rates(), {"a": topic("a", 1)}, {1: (*held(("a", 0, 9)), future)}, START)
     assert rates.sizes["a", 0].value == 9
 
@@ -233,21 +235,24 @@ def test_what_was_counted_of_a_topic_is_nothing_of_another_of_its_name(
     """One that was deleted and created again with more records than before has no rate of what the other had."""
     at, later = START, START + timedelta(seconds=20)
     before = msgspec.structs.replace(topic("t", 1), topic_id=was)
-    snapshot = with_topics(Snapshot(), TopicListing({"t": before}), whole=whole, at=at)
+    snapshot = with_topics(Snapshot(), cluster.TopicListing({"t": before}), whole=whole, at=at)
     snapshot = msgspec.structs.replace(snapshot, rates=with_ends(NOT_POLLED, [("t", 0)], {("t", 0): 500}, at))
     now = msgspec.structs.replace(topic("t", 1), topic_id=became)
-    snapshot = with_topics(snapshot, TopicListing({"t": now}), whole=whole, at=later)
+    snapshot = with_topics(snapshot, cluster.TopicListing({"t": now}), whole=whole, at=later)
     rates = with_ends(snapshot.rates, [("t", 0)], {("t", 0): 1_500}, later)
     assert (rates.ends["t", 0].rate is None) == ({was, became} == {"a", "b"})
-    assert is_gone(before, now) == ({was, became} == {"a", "b"})
-    assert is_gone(before, None)
-    assert not is_gone(None, now)
+    assert cluster.is_gone(before, now) == ({was, became} == {"a", "b"})
+    assert cluster.is_gone(before, None)
+    assert not cluster.is_gone(None, now)
 
 
 def test_a_disk_that_fills_has_a_time() -> None:
     rates = Rates()
     for minute, usable in enumerate((9_000, 8_000, 7_000)):
-        dirs = {1: (LogDir("/d", ReplicaSizes(), 10_000, usable),), 2: (LogDir("/d", ReplicaSizes(), 10_000, 500),)}
+        dirs = {
+            1: (cluster.LogDir("/d", cluster.ReplicaSizes(), 10_000, usable),),
+            2: (cluster.LogDir("/d", cluster.ReplicaSizes(), 10_000, 500),),
+        }
         rates = with_dirs(rates, {}, dirs, START + timedelta(minutes=minute))
     assert rates.seconds_left == {1: 7 * 60}
 

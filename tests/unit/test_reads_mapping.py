@@ -15,8 +15,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.admin import cluster
 from console.admin.acls import acls, describe_acls
-from console.admin.cluster import broker_version, cluster_from_metadata, dir_answers, log_dirs, operations, quorum
 from console.admin.groups import _committed, _Position, classic_group, lags, listed_groups
 from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
@@ -55,7 +55,7 @@ def test_observers_and_their_lag() -> None:
         observers=(replica(9, 40, 1), replica(8, -1, -1)),
     )
     topic = kio.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
-    found = quorum(kio.DescribeQuorumResponse(error_code=0, error_message=None, topics=(topic,), nodes=()))
+    found = cluster.quorum(kio.DescribeQuorumResponse(error_code=0, error_message=None, topics=(topic,), nodes=()))
     assert (found.leader_id, found.leader_epoch, found.high_watermark) == (2, 7, 90)
     assert found.voters == (QuorumReplica(2, 100, 0, 9, 9), QuorumReplica(3, 95, 5, 5, 5))
     assert found.observers == (QuorumReplica(8, -1, -1, -1, -1), QuorumReplica(9, 40, 60, 1, 1))
@@ -74,14 +74,14 @@ def test_the_oldest_quorum_answer_has_no_times() -> None:
         observers=(),
     )
     topic = kio.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
-    assert quorum(kio.DescribeQuorumResponse(error_code=0, topics=(topic,))).voters == (QuorumReplica(1, 5, 0),)
+    assert cluster.quorum(kio.DescribeQuorumResponse(error_code=0, topics=(topic,))).voters == (QuorumReplica(1, 5, 0),)
 
 
 def test_operations_are_bits() -> None:
-    assert operations(-(2**31)) is None
-    assert operations(0) == frozenset()
-    assert operations(1 << 8 | 1 << 11) == frozenset({"DESCRIBE", "ALTER_CONFIGS"})
-    assert operations(1 << 30) == frozenset({"UNKNOWN(30)"})
+    assert cluster.operations(-(2**31)) is None
+    assert cluster.operations(0) == frozenset()
+    assert cluster.operations(1 << 8 | 1 << 11) == frozenset({"DESCRIBE", "ALTER_CONFIGS"})
+    assert cluster.operations(1 << 30) == frozenset({"UNKNOWN(30)"})
 
 
 def test_metadata_of_old_brokers() -> None:
@@ -93,7 +93,7 @@ def test_metadata_of_old_brokers() -> None:
     )
     topic = kio.MetadataResponseTopic(error_code=0, name="t", is_internal=True, partitions=(partition,))
     response = kio.MetadataResponse(brokers=(broker,), controller_id=3, topics=(topic,))
-    info = cluster_from_metadata(response)
+    info = cluster.cluster_from_metadata(response)
     assert (info.cluster_id, info.controller_id, info.operations) == (None, 3, None)
     assert [(b.id, b.host, b.port, b.rack, b.fenced) for b in info.brokers] == [(3, "h", 9092, None, False)]
     found = topic_listing(response).topics["t"]
@@ -152,7 +152,7 @@ def test_versions_of_brokers_without_features() -> None:
         kio.ApiVersion(api_key=44, min_version=0, max_version=0),
         kio.ApiVersion(api_key=999, min_version=1, max_version=2),
     )
-    version = broker_version(kio.ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time=NO_THROTTLE))
+    version = cluster.broker_version(kio.ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time=NO_THROTTLE))
     assert (version.release, version.apis[999], version.finalized_features) == ("~2.3", (1, 2), {})
 
 
@@ -186,7 +186,7 @@ def test_a_log_dir_that_is_offline_and_one_of_an_old_broker() -> None:
     fine = kio.DescribeLogDirsResult(error_code=0, log_dir="/b", topics=(topic,))
     offline = kio.DescribeLogDirsResult(error_code=56, log_dir="/a", topics=())
     response = kio.DescribeLogDirsResponse(throttle_time=NO_THROTTLE, results=(fine, offline))
-    first, second = log_dirs(dir_answers(response))
+    first, second = cluster.log_dirs(cluster.dir_answers(response))
     assert (first.path, first.failure and first.failure.name) == ("/a", "KAFKA_STORAGE_ERROR")
     assert (second.path, second.failure, second.total_bytes, second.usable_bytes) == ("/b", None, -1, -1)
     assert list(second.replicas) == [("t", 1, 10, 2, True)]
@@ -317,7 +317,9 @@ def test_replicas_of_a_directory_are_in_order(held: dict[str, list[tuple[int, in
         )
         for name, parts in held.items()
     )
-    (found,) = log_dirs(dir_answers(Answer(results=(Answer(log_dir="/d", topics=topics, error_code=0),))))
+    (found,) = cluster.log_dirs(
+        cluster.dir_answers(Answer(results=(Answer(log_dir="/d", topics=topics, error_code=0),)))
+    )
     assert [*found.replicas] == sorted(
         ReplicaSize(name, n, size, 0, future) for name, parts in held.items() for n, size, future in parts
     )

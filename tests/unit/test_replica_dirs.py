@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from console.answers.operations import dir_copies_table
-from console.model.cluster import LogDir, Partition, ReplicaDir, ReplicaSize, ReplicaSizes, Topic
+from console.model import cluster
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.diff import diff
@@ -25,18 +25,18 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FULL = Failure("KAFKA_STORAGE_ERROR", "the disk is gone", "")
 
 
-def log_dir(path: str, *replicas: ReplicaSize, usable: int = 10_000, **more: object) -> LogDir:
-    return LogDir(path, ReplicaSizes(replicas), 20_000, usable, **more)  # type: ignore[arg-type]
+def log_dir(path: str, *replicas: cluster.ReplicaSize, usable: int = 10_000, **more: object) -> cluster.LogDir:
+    return cluster.LogDir(path, cluster.ReplicaSizes(replicas), 20_000, usable, **more)  # type: ignore[arg-type]
 
 
-def held(number: int, size: int = 6_000, *, future: bool = False) -> ReplicaSize:
-    return ReplicaSize(TOPIC, number, size, 7 if future else 0, future)
+def held(number: int, size: int = 6_000, *, future: bool = False) -> cluster.ReplicaSize:
+    return cluster.ReplicaSize(TOPIC, number, size, 7 if future else 0, future)
 
 
-def known(*dirs: LogDir) -> Snapshot:
-    partitions = tuple(Partition(number, 3, (3, 1), (3, 1)) for number in range(3))
+def known(*dirs: cluster.LogDir) -> Snapshot:
+    partitions = tuple(cluster.Partition(number, 3, (3, 1), (3, 1)) for number in range(3))
     read = dict.fromkeys(("topics", "log_dirs", "cluster"), NOW)
-    return Snapshot(topics={TOPIC: Topic(TOPIC, partitions)}, log_dirs={3: dirs}, read_at=read)
+    return Snapshot(topics={TOPIC: cluster.Topic(TOPIC, partitions)}, log_dirs={3: dirs}, read_at=read)
 
 
 TWO = known(log_dir("/a", held(0), held(1)), log_dir("/b", held(2)))
@@ -83,9 +83,9 @@ def test_a_copy_that_begins_is_not_in_the_way_of_the_next_poll() -> None:
     kind = kind_of(edit)
     then = DIRECTORIES.predict(TWO, [edit])
     seen = kind.current(edit, Draft((), then))
-    assert seen == ReplicaDir("/a", "/b", (3, 1))
+    assert seen == cluster.ReplicaDir("/a", "/b", (3, 1))
     assert kind.wanted(edit, seen) is True
-    done = ReplicaDir("/b", "", (3, 1))
+    done = cluster.ReplicaDir("/b", "", (3, 1))
     assert kind.wanted(edit, done) is True
     assert not kind.moved(edit, seen, done)
     was = kind.current(edit, Draft((), TWO))

@@ -11,9 +11,9 @@ from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.plan import retention
 from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.plan import EMPTY, stage
-from console.plan.retention import SOON_MS, Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts
 from console.plan.values import LONG
 from console.present.values import deletion_text
 from tests.support.model_cluster import ModelCluster
@@ -23,11 +23,11 @@ RECORD = 10
 SLOT = Slot(topic_resource("t"), "retention.ms")
 
 
-def cut(ms: int = -1, size: int = -1, segment: int = 100) -> RetentionCut:
-    return RetentionCut(SLOT, "t", ms, size, segment, 10**9)
+def cut(ms: int = -1, size: int = -1, segment: int = 100) -> retention.RetentionCut:
+    return retention.RetentionCut(SLOT, "t", ms, size, segment, 10**9)
 
 
-def cleaned(ages: list[int], limits: RetentionCut) -> int:
+def cleaned(ages: list[int], limits: retention.RetentionCut) -> int:
     """Bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size. ages: of records of equal
     size, oldest first."""
     per_segment = limits.segment_bytes // RECORD
@@ -51,7 +51,7 @@ def cleaned(ages: list[int], limits: RetentionCut) -> int:
 def test_what_a_broker_deletes_is_in_the_range(ages: list[int], ms: int, size: int, replicas: int) -> None:
     limits = cut(ms, size)
     since = next((place for place, age in enumerate(ages) if age <= ms), len(ages)) if ms >= 0 else 0
-    found = deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
+    found = retention.deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
     assert found.least <= replicas * cleaned(ages, limits) <= found.most
     if ms < 0:  # by size it is known to a segment
         assert found.most - found.least <= replicas * limits.segment_bytes
@@ -67,9 +67,9 @@ def test_what_a_broker_deletes_is_in_the_range(ages: list[int], ms: int, size: i
 def test_a_range_is_within_the_log_and_is_no_more_than_a_segment_beside_what_sizes_may_deviate(
     span: LogSpan, size: int, limits: tuple[int, int, int]
 ) -> None:
-    found = deleted_bytes(span, [size], cut(*limits))
+    found = retention.deleted_bytes(span, [size], cut(*limits))
     assert 0 <= found.least <= found.most <= size
-    if not 0 <= limits[0] <= SOON_MS:
+    if not 0 <= limits[0] <= retention.SOON_MS:
         deviates = size * (4 / (span.latest - span.earliest) ** 0.5 + 0.1)
         assert found.most - found.least <= limits[2] + deviates + 2
 
@@ -77,24 +77,26 @@ def test_a_range_is_within_the_log_and_is_no_more_than_a_segment_beside_what_siz
 def test_what_goes_by_time_by_size_and_altogether() -> None:
     hour = 3_600_000
     # Half of the records, three deviations of a million sizes and 10 % of the half; then a segment.
-    assert deleted_bytes(LogSpan(0, 10**6, 500_000), [1_000_000], cut(ms=hour)) == (448_500 - 100, 551_500)
-    assert deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=hour)) == (2_100, 2_100)
-    assert deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=hour)) == (0, 0)
-    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=300)) == (600, 700)
-    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=1_001)) == (0, 0)
-    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=0)) == (1_000, 1_000)
-    assert deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == (0, 0)
+    assert retention.deleted_bytes(LogSpan(0, 10**6, 500_000), [1_000_000], cut(ms=hour)) == (448_500 - 100, 551_500)
+    assert retention.deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=hour)) == (2_100, 2_100)
+    assert retention.deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=hour)) == (0, 0)
+    assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=300)) == (600, 700)
+    assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=1_001)) == (0, 0)
+    assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=0)) == (1_000, 1_000)
+    assert retention.deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == (0, 0)
     # What is written now is too old before the broker looks again.
-    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=1_000)).most == 1_000
+    assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=1_000)).most == 1_000
 
 
 def test_where_little_is_written_time_ends_a_segment() -> None:
     """1 GiB never fills: with a segment for each hour, half of a day goes when half of it is to be kept."""
     day, hour = 86_400_000, 3_600_000
-    slow = RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
-    found = deleted_bytes(LogSpan(0, 100_000, 50_000, 45_800), [1_000_000], slow)
+    slow = retention.RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
+    found = retention.deleted_bytes(LogSpan(0, 100_000, 50_000, 45_800), [1_000_000], slow)
     assert 400_000 <= found.least <= 450_000 < 500_000 <= found.most <= 560_000
-    assert deleted_bytes(LogSpan(0, 100_000, 50_000), [1_000_000], slow._replace(segment_ms=7 * day)).least == 0
+    assert (
+        retention.deleted_bytes(LogSpan(0, 100_000, 50_000), [1_000_000], slow._replace(segment_ms=7 * day)).least == 0
+    )
 
 
 def described(size: str = "-1", **configs: str) -> Snapshot:
@@ -110,8 +112,8 @@ def described(size: str = "-1", **configs: str) -> Snapshot:
     return replace(snapshot, configs={**snapshot.configs, t: ConfigSet(tuple(entries))})
 
 
-def cuts(snapshot: Snapshot, *edits: Edit) -> tuple[RetentionCut, ...]:
-    return retention_cuts(stage(EMPTY, edits, snapshot).plan.staged, snapshot)
+def cuts(snapshot: Snapshot, *edits: Edit) -> tuple[retention.RetentionCut, ...]:
+    return retention.retention_cuts(stage(EMPTY, edits, snapshot).plan.staged, snapshot)
 
 
 def test_only_what_is_shorter_than_before_is_looked_at() -> None:
@@ -141,25 +143,29 @@ def test_the_brokers_default_shortens_what_inherits_it() -> None:
     assert [(each.slot, each.topic, each.ms) for each in found] == [
         (Slot(CLUSTER_DEFAULT, "log.retention.ms"), "u", 4_000)
     ]
-    known = {found[0]: Deletion(90, 100, 1)}
-    assert by_slot(found, known) == {found[0].slot: Deletion(90, 100, 1)}
-    assert by_slot([*found, found[0]._replace(topic="v")], known) == {found[0].slot: Deletion(90, 100, 1)}
+    known = {found[0]: retention.Deletion(90, 100, 1)}
+    assert retention.by_slot(found, known) == {found[0].slot: retention.Deletion(90, 100, 1)}
+    assert retention.by_slot([*found, found[0]._replace(topic="v")], known) == {
+        found[0].slot: retention.Deletion(90, 100, 1)
+    }
 
 
 def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
     snapshot = described()
     plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
     wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
-    assert retention_cuts([wrong], snapshot) == ()
+    assert retention.retention_cuts([wrong], snapshot) == ()
 
 
 def test_words() -> None:
-    assert deletion_text(Deletion(310 << 30, 330 << 30, 12)) == "310–330 GiB are deleted within minutes"
-    assert deletion_text(Deletion(5 << 20, 5 << 20, 2_000, 7_000)) == (
+    assert deletion_text(retention.Deletion(310 << 30, 330 << 30, 12)) == "310–330 GiB are deleted within minutes"
+    assert deletion_text(retention.Deletion(5 << 20, 5 << 20, 2_000, 7_000)) == (
         "at least 5.0 MiB are deleted within minutes; 2,000 of 9,000 partitions looked at"
     )
-    assert deletion_text(Deletion(0, 5 << 20, 1)) == "up to 5.0 MiB are deleted within minutes"
-    assert deletion_text(Deletion(0, 0, 3)) == "no whole segment is deleted at once"
+    assert deletion_text(retention.Deletion(0, 5 << 20, 1)) == "up to 5.0 MiB are deleted within minutes"
+    assert deletion_text(retention.Deletion(0, 0, 3)) == "no whole segment is deleted at once"
     denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "", "Ask.")
-    assert "not known: CLUSTER_AUTHORIZATION_FAILED" in deletion_text(Deletion(0, 0, 0, 3, denied))
-    assert Deletion(1, 2, 3, 4) + Deletion(10, 20, 30, 40, denied) == Deletion(11, 22, 33, 44, denied)
+    assert "not known: CLUSTER_AUTHORIZATION_FAILED" in deletion_text(retention.Deletion(0, 0, 0, 3, denied))
+    assert retention.Deletion(1, 2, 3, 4) + retention.Deletion(10, 20, 30, 40, denied) == retention.Deletion(
+        11, 22, 33, 44, denied
+    )

@@ -11,45 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.language.verbs import VERBS
+from console.model import codes, config
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import NewTopic
 from console.model.cluster import Broker, ClusterInfo, Partition, Topic
-from console.model.codes import (
-    DEFAULT_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    STATIC_BROKER_CONFIG,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-)
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    Synonym,
-    broker_resource,
-    topic_resource,
-)
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, SetQuota, UnsetConfig
-from console.plan.risk_rules import (
-    ACL_LOCKS_OUT,
-    DEAD_LETTERS_LOST,
-    FIRST_ACL,
-    ISR_ABOVE_REPLICATION,
-    MESSAGE_SIZE_LOWERED,
-    NAMES,
-    QUOTA_NEAR_ZERO,
-    READ_TOPICS,
-    RETENTION_TINY,
-    RETENTION_ZERO,
-    UNCLEAN_ELECTION,
-    RiskFacts,
-)
+from console.plan import edits as plan_edits
+from console.plan import risk_rules
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
@@ -75,29 +44,29 @@ SIZES = {"full": 1 << 30, "empty": 0, "single": 1 << 20, "compacted": 1 << 20, "
 REPLICAS = {"full": (1, 2, 3), "empty": (1, 2, 3), "single": (1,), "compacted": (1, 2, 3), "low": (1, 2, 3)}
 
 
-def topic_configs(own: dict[str, str]) -> ConfigSet:
+def topic_configs(own: dict[str, str]) -> config.ConfigSet:
     entries = []
     for key, (name, default) in BROKER_KEYS.items():
-        inherited = Synonym(name, default, DEFAULT_CONFIG)
+        inherited = config.Synonym(name, default, codes.DEFAULT_CONFIG)
         if key in own:
-            mine = Synonym(key, own[key], DYNAMIC_TOPIC_CONFIG)
-            entries.append(ConfigEntry(key, own[key], DYNAMIC_TOPIC_CONFIG, synonyms=(mine, inherited)))
+            mine = config.Synonym(key, own[key], codes.DYNAMIC_TOPIC_CONFIG)
+            entries.append(config.ConfigEntry(key, own[key], codes.DYNAMIC_TOPIC_CONFIG, synonyms=(mine, inherited)))
         else:
-            entries.append(ConfigEntry(key, default, DEFAULT_CONFIG, synonyms=(inherited,)))
-    return ConfigSet(tuple(entries))
+            entries.append(config.ConfigEntry(key, default, codes.DEFAULT_CONFIG, synonyms=(inherited,)))
+    return config.ConfigSet(tuple(entries))
 
 
 def acl(
     principal: str, operation: str, resource: str, name: str, permission: str = "ALLOW", pattern: str = "LITERAL"
 ) -> Acl:
     return Acl(
-        AclResourceType.parse(resource),
+        codes.AclResourceType.parse(resource),
         name,
-        PatternType.parse(pattern),
+        codes.PatternType.parse(pattern),
         principal,
         "*",
-        AclOperation.parse(operation),
-        Permission.parse(permission),
+        codes.AclOperation.parse(operation),
+        codes.Permission.parse(permission),
     )
 
 
@@ -108,27 +77,31 @@ ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", 
 def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
     """All that there is, read whole."""
     broker = [
-        ConfigEntry(name, default, DEFAULT_CONFIG, synonyms=(Synonym(name, default, DEFAULT_CONFIG),))
+        config.ConfigEntry(
+            name, default, codes.DEFAULT_CONFIG, synonyms=(config.Synonym(name, default, codes.DEFAULT_CONFIG),)
+        )
         for name, default in BROKER_KEYS.values()
     ]
     if open_to_all:
         # As brokers describe a key that they do not know: with its value hidden.
-        broker.append(ConfigEntry("allow.everyone.if.no.acl.found", None, STATIC_BROKER_CONFIG, sensitive=True))
-    configs = {topic_resource(name): topic_configs(own) for name, own in OWN.items()}
+        broker.append(
+            config.ConfigEntry("allow.everyone.if.no.acl.found", None, codes.STATIC_BROKER_CONFIG, sensitive=True)
+        )
+    configs = {config.topic_resource(name): topic_configs(own) for name, own in OWN.items()}
     return Snapshot(
         cluster=ClusterInfo("c", 1, tuple(Broker(id_, "localhost", 9092) for id_ in (1, 2, 3))),
         topics={name: Topic(name, (Partition(0, 1, each, each),)) for name, each in REPLICAS.items()},
-        configs={**configs, broker_resource(1): ConfigSet(tuple(broker))},
+        configs={**configs, config.broker_resource(1): config.ConfigSet(tuple(broker))},
         configs_from=1,
         acls=acls,
         read_at=dict.fromkeys(("cluster", "topics", "acls", "quotas"), AT),
     )
 
 
-FACTS = RiskFacts(SIZES, ME)
+FACTS = risk_rules.RiskFacts(SIZES, ME)
 
 
-def found(*edits: Edit, snapshot: Snapshot | None = None) -> list[str]:
+def found(*edits: plan_edits.Edit, snapshot: Snapshot | None = None) -> list[str]:
     staged = [Staged(edit, None) for edit in edits]
     return [risk.name for risk in risks(staged, snapshot or known(), FACTS)]
 
@@ -146,25 +119,29 @@ def found(*edits: Edit, snapshot: Snapshot | None = None) -> list[str]:
 def test_where_a_share_groups_dead_letters_go(topic: str, takes: str, made: str, *, is_lost: bool) -> None:
     snapshot = known()
     configs = {
-        topic_resource("full"): ("errors.deadletterqueue.group.enable", takes),
-        broker_resource(1): ("errors.deadletterqueue.auto.create.topics.enable", made),
+        config.topic_resource("full"): ("errors.deadletterqueue.group.enable", takes),
+        config.broker_resource(1): ("errors.deadletterqueue.auto.create.topics.enable", made),
     }
     more = {
-        place: ConfigSet((*snapshot.configs[place].entries, ConfigEntry(key, value, DEFAULT_CONFIG)))
+        place: config.ConfigSet(
+            (*snapshot.configs[place].entries, config.ConfigEntry(key, value, codes.DEFAULT_CONFIG))
+        )
         for place, (key, value) in configs.items()
     }
-    edit = SetConfig(ConfigResource(GROUP, "shares"), "errors.deadletterqueue.topic.name", topic)
+    edit = plan_edits.SetConfig(
+        config.ConfigResource(codes.GROUP, "shares"), "errors.deadletterqueue.topic.name", topic
+    )
     named = found(edit, snapshot=replace(snapshot, configs={**snapshot.configs, **more}))
-    assert named == ([DEAD_LETTERS_LOST] if is_lost else [])
+    assert named == ([risk_rules.DEAD_LETTERS_LOST] if is_lost else [])
     assert risk_needs([Staged(edit, None)]).topics == (frozenset({topic}) if topic else frozenset())
 
 
-def of(topic: str, key: str, value: str) -> SetConfig:
-    return SetConfig(topic_resource(topic), key, value)
+def of(topic: str, key: str, value: str) -> plan_edits.SetConfig:
+    return plan_edits.SetConfig(config.topic_resource(topic), key, value)
 
 
-def default(key: str, value: str) -> SetConfig:
-    return SetConfig(CLUSTER_DEFAULT, key, value)
+def default(key: str, value: str) -> plan_edits.SetConfig:
+    return plan_edits.SetConfig(config.CLUSTER_DEFAULT, key, value)
 
 
 @pytest.mark.parametrize(
@@ -178,70 +155,83 @@ def default(key: str, value: str) -> SetConfig:
         (of("full", "max.message.bytes", "2000000"), []),
         (of("low", "retention.ms", "2000"), []),
         (of("full", "local.retention.ms", "0"), []),
-        (UnsetConfig(topic_resource("low"), "retention.ms"), []),
-        (CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
-        (CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
+        (plan_edits.UnsetConfig(config.topic_resource("low"), "retention.ms"), []),
+        (plan_edits.CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
+        (plan_edits.CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
         # What does, has one.
-        (of("full", "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
-        (of("full", "retention.ms", "0"), [RETENTION_ZERO]),
-        (of("full", "retention.ms", "5000"), [RETENTION_TINY]),
-        (of("full", "retention.bytes", "4096"), [RETENTION_TINY]),
+        (of("full", "unclean.leader.election.enable", "true"), [risk_rules.UNCLEAN_ELECTION]),
+        (of("full", "retention.ms", "0"), [risk_rules.RETENTION_ZERO]),
+        (of("full", "retention.ms", "5000"), [risk_rules.RETENTION_TINY]),
+        (of("full", "retention.bytes", "4096"), [risk_rules.RETENTION_TINY]),
         (of("compacted", "cleanup.policy", "compact,delete"), []),
-        (of("full", "max.message.bytes", "1000"), [MESSAGE_SIZE_LOWERED]),
-        (default("min.insync.replicas", "3"), [ISR_ABOVE_REPLICATION]),
+        (of("full", "max.message.bytes", "1000"), [risk_rules.MESSAGE_SIZE_LOWERED]),
+        (default("min.insync.replicas", "3"), [risk_rules.ISR_ABOVE_REPLICATION]),
         (default("min.insync.replicas", "1"), []),
-        (default("log.retention.ms", "1000"), [RETENTION_TINY]),
-        (default("message.max.bytes", "1000"), [MESSAGE_SIZE_LOWERED]),
-        (SetConfig(broker_resource(1), "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
-        (SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001), [QUOTA_NEAR_ZERO]),
-        (SetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate", 0.0), [QUOTA_NEAR_ZERO]),
-        (SetQuota(QuotaEntity.of({"user": "a"}), "consumer_byte_rate", 1e6), []),
-        (RemoveAcl(MINE), [ACL_LOCKS_OUT]),
-        (AddAcl(acl(ME, "ALL", "CLUSTER", CLUSTER_NAME, "DENY")), [ACL_LOCKS_OUT]),
-        (AddAcl(acl("User:*", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), [ACL_LOCKS_OUT]),
-        (AddAcl(acl("User:*", "WRITE", "TOPIC", "full", "DENY")), [ACL_LOCKS_OUT]),
-        (AddAcl(acl("User:other", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), []),
-        (AddAcl(acl("User:app", "WRITE", "TOPIC", "full")), []),
-        (AddAcl(acl("User:app", "WRITE", "TOPIC", "prefixed")), []),
-        (AddAcl(acl("User:app", "WRITE", "TOPIC", "empty")), [FIRST_ACL]),
-        (AddAcl(acl("User:app", "WRITE", "TOPIC", "*")), [FIRST_ACL]),
+        (default("log.retention.ms", "1000"), [risk_rules.RETENTION_TINY]),
+        (default("message.max.bytes", "1000"), [risk_rules.MESSAGE_SIZE_LOWERED]),
+        (
+            plan_edits.SetConfig(config.broker_resource(1), "unclean.leader.election.enable", "true"),
+            [risk_rules.UNCLEAN_ELECTION],
+        ),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001),
+            [risk_rules.QUOTA_NEAR_ZERO],
+        ),
+        (
+            plan_edits.SetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate", 0.0),
+            [risk_rules.QUOTA_NEAR_ZERO],
+        ),
+        (plan_edits.SetQuota(QuotaEntity.of({"user": "a"}), "consumer_byte_rate", 1e6), []),
+        (plan_edits.RemoveAcl(MINE), [risk_rules.ACL_LOCKS_OUT]),
+        (plan_edits.AddAcl(acl(ME, "ALL", "CLUSTER", CLUSTER_NAME, "DENY")), [risk_rules.ACL_LOCKS_OUT]),
+        (plan_edits.AddAcl(acl("User:*", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), [risk_rules.ACL_LOCKS_OUT]),
+        (plan_edits.AddAcl(acl("User:*", "WRITE", "TOPIC", "full", "DENY")), [risk_rules.ACL_LOCKS_OUT]),
+        (plan_edits.AddAcl(acl("User:other", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), []),
+        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "full")), []),
+        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "prefixed")), []),
+        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty")), [risk_rules.FIRST_ACL]),
+        (plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "*")), [risk_rules.FIRST_ACL]),
     ],
     ids=str,
 )
-def test_a_warning_stands_where_something_can_go_wrong(edit: Edit, named: list[str]) -> None:
+def test_a_warning_stands_where_something_can_go_wrong(edit: plan_edits.Edit, named: list[str]) -> None:
     assert found(edit) == named
 
 
 def test_lowering_what_was_too_high_is_no_risk() -> None:
     too_many = replace(
-        known(), configs={**known().configs, topic_resource("full"): topic_configs({"min.insync.replicas": "9"})}
+        known(), configs={**known().configs, config.topic_resource("full"): topic_configs({"min.insync.replicas": "9"})}
     )
     assert found(of("full", "min.insync.replicas", "3"), snapshot=too_many) == []
-    assert found(of("full", "min.insync.replicas", "3")) == [ISR_ABOVE_REPLICATION]
+    assert found(of("full", "min.insync.replicas", "3")) == [risk_rules.ISR_ABOVE_REPLICATION]
 
 
 def test_a_policy_that_begins_to_delete_is_judged_by_the_limit_that_is_there() -> None:
     own = {"cleanup.policy": "compact", "retention.ms": "1000"}
-    there = replace(known(), configs={**known().configs, topic_resource("full"): topic_configs(own)})
-    assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [RETENTION_TINY]
+    there = replace(known(), configs={**known().configs, config.topic_resource("full"): topic_configs(own)})
+    assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [risk_rules.RETENTION_TINY]
 
 
 def test_another_grant_of_ones_own_is_enough() -> None:
     both = (*ACLS, acl(ME, "ALL", "CLUSTER", CLUSTER_NAME))
-    assert found(RemoveAcl(MINE), snapshot=known(acls=both)) == []
-    assert found(RemoveAcl(MINE), RemoveAcl(both[-1]), snapshot=known(acls=both)) == [ACL_LOCKS_OUT, ACL_LOCKS_OUT]
+    assert found(plan_edits.RemoveAcl(MINE), snapshot=known(acls=both)) == []
+    assert found(plan_edits.RemoveAcl(MINE), plan_edits.RemoveAcl(both[-1]), snapshot=known(acls=both)) == [
+        risk_rules.ACL_LOCKS_OUT,
+        risk_rules.ACL_LOCKS_OUT,
+    ]
 
 
 def test_the_first_acl_shuts_out_nobody_where_nobody_may_come_in() -> None:
-    edit = AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
+    edit = plan_edits.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
     assert found(edit, snapshot=known(open_to_all=False)) == []
 
 
 def test_what_is_too_large_to_read_is_counted_and_said() -> None:
     many = {
-        f"t{number}": Topic(f"t{number}", (Partition(0, 1, (1, 2), (1, 2)),)) for number in range(READ_TOPICS + 500)
+        f"t{number}": Topic(f"t{number}", (Partition(0, 1, (1, 2), (1, 2)),))
+        for number in range(risk_rules.READ_TOPICS + 500)
     }
-    read = {topic_resource(name): topic_configs({}) for name in list(many)[:READ_TOPICS]}
+    read = {config.topic_resource(name): topic_configs({}) for name in list(many)[: risk_rules.READ_TOPICS]}
     (risk,) = risks([Staged(default("min.insync.replicas", "2"), None)], replace(known(), topics=many, configs=read))
     assert "2,000 topics that inherit it" in risk.text
     assert "500 more may, whose configs were not read" in risk.text
@@ -249,7 +239,7 @@ def test_what_is_too_large_to_read_is_counted_and_said() -> None:
 
 def test_the_help_of_apply_and_the_page_name_every_warning() -> None:
     page = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
-    assert [name for name in NAMES if name not in VERBS["apply"].about or f"| `{name}` |" not in page] == []
+    assert [name for name in risk_rules.NAMES if name not in VERBS["apply"].about or f"| `{name}` |" not in page] == []
 
 
 KEYS = sorted(BROKER_KEYS)
@@ -264,18 +254,27 @@ VALUES = {
 
 
 @st.composite
-def config_edits(draw: st.DrawFn) -> Edit:
+def config_edits(draw: st.DrawFn) -> plan_edits.Edit:
     key = draw(st.sampled_from(KEYS))
-    where = draw(st.sampled_from([*map(topic_resource, OWN), CLUSTER_DEFAULT, broker_resource(1), broker_resource(2)]))
+    where = draw(
+        st.sampled_from(
+            [
+                *map(config.topic_resource, OWN),
+                config.CLUSTER_DEFAULT,
+                config.broker_resource(1),
+                config.broker_resource(2),
+            ]
+        )
+    )
     name = key if where.type == 2 else BROKER_KEYS[key][0]
     if draw(st.booleans()):
-        return UnsetConfig(where, name)
-    return SetConfig(where, name, draw(st.sampled_from(VALUES[key])))
+        return plan_edits.UnsetConfig(where, name)
+    return plan_edits.SetConfig(where, name, draw(st.sampled_from(VALUES[key])))
 
 
 ACL_EDITS = st.builds(
     lambda make, *parts: make(acl(*parts)),
-    st.sampled_from([AddAcl, RemoveAcl]),
+    st.sampled_from([plan_edits.AddAcl, plan_edits.RemoveAcl]),
     st.sampled_from(["User:*", ME, "User:app"]),
     st.sampled_from(["ALL", "ALTER", "READ"]),
     st.sampled_from(["TOPIC", "CLUSTER"]),
@@ -284,7 +283,7 @@ ACL_EDITS = st.builds(
 )
 
 
-def read_only_what_is_needed(edits: list[Edit], whole: Snapshot) -> tuple[Snapshot, RiskFacts]:
+def read_only_what_is_needed(edits: list[plan_edits.Edit], whole: Snapshot) -> tuple[Snapshot, risk_rules.RiskFacts]:
     """What `console.session.plan_facts` reads, and what describing the touched again gives."""
     staged = [Staged(edit, None) for edit in edits]
     needs = risk_needs(staged)
@@ -293,9 +292,11 @@ def read_only_what_is_needed(edits: list[Edit], whole: Snapshot) -> tuple[Snapsh
     if needs.every_topic:
         for each in staged:
             named |= set(may_inherit(each.edit, whole))
-    resources: set[ConfigResource] = {edit.resource for edit in edits if isinstance(edit, SetConfig | UnsetConfig)}
-    resources |= {topic_resource(name) for name in named}
-    resources |= {broker_resource(1)} if needs.a_broker else set()
+    resources: set[config.ConfigResource] = {
+        edit.resource for edit in edits if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig)
+    }
+    resources |= {config.topic_resource(name) for name in named}
+    resources |= {config.broker_resource(1)} if needs.a_broker else set()
     part = Snapshot(
         cluster=whole.cluster if needs.a_broker else Snapshot().cluster,
         topics={name: topic for name, topic in whole.topics.items() if name in topics},
@@ -304,11 +305,11 @@ def read_only_what_is_needed(edits: list[Edit], whole: Snapshot) -> tuple[Snapsh
         acls=whole.acls if needs.acls else (),
         read_at=whole.read_at,
     )
-    return part, RiskFacts({name: SIZES[name] for name in named} if needs.sizes else {}, ME)
+    return part, risk_rules.RiskFacts({name: SIZES[name] for name in named} if needs.sizes else {}, ME)
 
 
 @given(st.lists(config_edits() | ACL_EDITS, min_size=1, max_size=3, unique_by=lambda edit: edit.slot), st.booleans())
-def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[Edit], open_to_all: bool) -> None:
+def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[plan_edits.Edit], open_to_all: bool) -> None:
     whole = known(open_to_all)
     staged = [Staged(edit, None) for edit in edits]
     part, facts = read_only_what_is_needed(edits, whole)

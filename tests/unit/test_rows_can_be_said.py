@@ -28,59 +28,27 @@ from console.language.verbs.delete import DeleteGroupOffsets
 from console.language.verbs.explain import Explain
 from console.language.verbs.reset import ResetOffsets
 from console.language.verbs.skip import SkipRecords
+from console.model import cluster as model_cluster
+from console.model import codes
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import ScramUser
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    CommittedOffset,
-    Group,
-    GroupPosition,
-    Partition,
-    ScramCredential,
-    Topic,
-)
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    GROUP,
-    TOPIC,
-    AclOperation,
-    AclResourceType,
-    ConfigType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, own_source
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan import edits
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.edits import (
-    AddAcl,
-    DeleteGroup,
-    DeleteOffset,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    EndTransaction,
-    RemoveAcl,
-    UnsetConfig,
-    UnsetQuota,
-)
 from console.plan.plan import EMPTY, stage
 from console.present.acls import ACLS, AclRow
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["test", "User:a", "User:", ":a", "", "*", "<default>", "prefixed", "from", "a b", "'", '"', "unknown(9)", "@x"]
 )
-PATTERNS = st.sampled_from([LITERAL, PREFIXED, PatternType(5)])
-PERMISSIONS = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(Permission.parse)
-OPERATIONS = st.sampled_from([*set(AclOperation.NAMES) - {1}, 16, 99, 127]).map(AclOperation)
-TYPES = st.sampled_from([*set(AclResourceType.NAMES) - {1, 4}, 8, 90]).map(AclResourceType)
-CLUSTER = AclResourceType.parse("CLUSTER")
+PATTERNS = st.sampled_from([LITERAL, PREFIXED, codes.PatternType(5)])
+PERMISSIONS = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(codes.Permission.parse)
+OPERATIONS = st.sampled_from([*set(codes.AclOperation.NAMES) - {1}, 16, 99, 127]).map(codes.AclOperation)
+TYPES = st.sampled_from([*set(codes.AclResourceType.NAMES) - {1, 4}, 8, 90]).map(codes.AclResourceType)
+CLUSTER = codes.AclResourceType.parse("CLUSTER")
 ROWS = st.builds(Acl, TYPES, TEXT, PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS) | st.builds(
     Acl, st.just(CLUSTER), st.just(CLUSTER_NAME), PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS
 )
@@ -89,10 +57,10 @@ ROWS = st.builds(Acl, TYPES, TEXT, PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS
 @given(ROWS)
 def test_every_acl_can_be_taken_away_by_its_statement(acl: Acl) -> None:
     """The plan's own script, and what a row shows typed again."""
-    text = command_of(RemoveAcl(acl))
+    text = command_of(edits.RemoveAcl(acl))
     (statement,) = parse(text)
     assert isinstance(statement, Access)
-    assert to_edits(statement, Snapshot()) == (RemoveAcl(acl),)
+    assert to_edits(statement, Snapshot()) == (edits.RemoveAcl(acl),)
     assert unparse(statement) == text
     shown = ACLS["resource"].data(AclRow(acl, "", False))
     where = "cluster" if acl.resource_type == CLUSTER else f"{_word(acl)} {quote(acl.resource_name)}"
@@ -103,7 +71,7 @@ def test_every_acl_can_be_taken_away_by_its_statement(acl: Acl) -> None:
     )
     (again,) = parse(typed)
     assert isinstance(again, Access)
-    assert to_edits(again, Snapshot()) == (RemoveAcl(acl),)
+    assert to_edits(again, Snapshot()) == (edits.RemoveAcl(acl),)
 
 
 def _word(acl: Acl) -> str:
@@ -127,7 +95,7 @@ def _escaped(name: str) -> str:
 @given(ROWS)
 def test_a_runbook_has_a_command_that_names_it_or_says_why_not(acl: Acl) -> None:
     snapshot = Snapshot(acls=(acl,), read_at={"acls": datetime(2026, 1, 1, tzinfo=UTC)})
-    staged = stage(EMPTY, [RemoveAcl(acl)], snapshot)
+    staged = stage(EMPTY, [edits.RemoveAcl(acl)], snapshot)
     assert not staged.refused
     (command,) = runbook(diff(staged.plan, snapshot), ())
     if not command.words:
@@ -168,8 +136,16 @@ def test_a_new_acl_is_as_brokers_take_it(text: str) -> None:
 
 
 def test_what_was_taken_away_is_not_put_back_where_brokers_refuse_it() -> None:
-    acl = Acl(AclResourceType(2), "orders", LITERAL, "test", "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
-    assert stage(EMPTY, [AddAcl(acl)], Snapshot()).refused
+    acl = Acl(
+        codes.AclResourceType(2),
+        "orders",
+        LITERAL,
+        "test",
+        "*",
+        codes.AclOperation.parse("READ"),
+        codes.Permission.parse("ALLOW"),
+    )
+    assert stage(EMPTY, [edits.AddAcl(acl)], Snapshot()).refused
 
 
 @given(st.sampled_from(["''", '""']))
@@ -200,50 +176,58 @@ LIMITS = st.dictionaries(
 )
 KEYS = st.from_regex(r"[a-z$][a-zA-Z0-9$._-]{0,12}", fullmatch=True) | st.text("ab,=[ '\n", min_size=1, max_size=4)
 RESOURCES = st.one_of(
-    st.builds(ConfigResource, st.sampled_from([TOPIC, GROUP, CLIENT_METRICS]), NAMES),
-    st.builds(ConfigResource, st.sampled_from([BROKER, BROKER_LOGGER]), st.integers(0, 99).map(str)),
+    st.builds(ConfigResource, st.sampled_from([codes.TOPIC, codes.GROUP, codes.CLIENT_METRICS]), NAMES),
+    st.builds(ConfigResource, st.sampled_from([codes.BROKER, codes.BROKER_LOGGER]), st.integers(0, 99).map(str)),
     st.just(CLUSTER_DEFAULT),
 )
-MECHANISMS = st.sampled_from([1, 2, 9]).map(ScramMechanism)
+MECHANISMS = st.sampled_from([1, 2, 9]).map(codes.ScramMechanism)
 PARTITIONS = st.tuples(NAMES, st.integers(0, 9))
 
 
 @st.composite
-def removals(draw: st.DrawFn) -> tuple[Edit, Snapshot]:
+def removals(draw: st.DrawFn) -> tuple[edits.Edit, Snapshot]:
     """What a row of a list is taken away by, and the cluster that has the row."""
     read_at = dict.fromkeys(["quotas", "acls", "scram", "topics", "groups"], datetime(2026, 1, 1, tzinfo=UTC))
     match draw(st.sampled_from(["quota", "config", "scram", "group", "offset", "topic", "producer"])):
         case "quota":
             entity, limits = draw(ENTITIES), draw(LIMITS)
             key = draw(st.sampled_from(sorted(limits)))
-            return UnsetQuota(entity, key), Snapshot(quotas={entity: limits}, read_at=read_at)
+            return edits.UnsetQuota(entity, key), Snapshot(quotas={entity: limits}, read_at=read_at)
         case "config":
             resource, key = draw(RESOURCES), draw(KEYS)
-            entries = ConfigSet((ConfigEntry(key, draw(TEXT), own_source(resource), type=ConfigType(2)),))
-            number = int(resource.name) if resource.type in (BROKER, BROKER_LOGGER) and resource.name else 0
-            topics = {resource.name: Topic(resource.name, ())} if resource.type == TOPIC else {}
-            cluster = ClusterInfo(None, -1, (Broker(number, "b", 9092),))
-            return UnsetConfig(resource, key), Snapshot(cluster=cluster, topics=topics, configs={resource: entries})
+            entries = ConfigSet((ConfigEntry(key, draw(TEXT), own_source(resource), type=codes.ConfigType(2)),))
+            number = int(resource.name) if resource.type in (codes.BROKER, codes.BROKER_LOGGER) and resource.name else 0
+            topics = {resource.name: model_cluster.Topic(resource.name, ())} if resource.type == codes.TOPIC else {}
+            cluster = model_cluster.ClusterInfo(None, -1, (model_cluster.Broker(number, "b", 9092),))
+            return edits.UnsetConfig(resource, key), Snapshot(
+                cluster=cluster, topics=topics, configs={resource: entries}
+            )
         case "scram":
             user, mechanism = draw(NAMES), draw(MECHANISMS)
-            there = {user: (ScramCredential(mechanism, 4096),)}
-            return DeleteScram(ScramUser(user, mechanism)), Snapshot(scram=there, read_at=read_at)
+            there = {user: (model_cluster.ScramCredential(mechanism, 4096),)}
+            return edits.DeleteScram(ScramUser(user, mechanism)), Snapshot(scram=there, read_at=read_at)
         case "topic":
             name = draw(NAMES)
-            return DeleteTopic(name), Snapshot(topics={name: Topic(name, ())}, read_at=read_at)
+            return edits.DeleteTopic(name), Snapshot(topics={name: model_cluster.Topic(name, ())}, read_at=read_at)
         case "producer":
             topic, number = draw(PARTITIONS)
-            topics = {topic: Topic(topic, tuple(Partition(each, 1, (1,), (1,)) for each in range(number + 1)))}
-            return EndTransaction(topic, number, draw(st.integers(0, 2**63 - 1))), Snapshot(topics=topics)
+            topics = {
+                topic: model_cluster.Topic(
+                    topic, tuple(model_cluster.Partition(each, 1, (1,), (1,)) for each in range(number + 1))
+                )
+            }
+            return edits.EndTransaction(topic, number, draw(st.integers(0, 2**63 - 1))), Snapshot(topics=topics)
     group = draw(GROUPS)
-    (topic, number), committed = draw(PARTITIONS), CommittedOffset(5)
-    position = GroupPosition(Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed})
+    (topic, number), committed = draw(PARTITIONS), model_cluster.CommittedOffset(5)
+    position = model_cluster.GroupPosition(
+        model_cluster.Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed}
+    )
     snapshot = Snapshot(group_positions={group: position}, read_at=read_at)
-    return (DeleteGroup(group) if draw(st.booleans()) else DeleteOffset(group, topic, number)), snapshot
+    return (edits.DeleteGroup(group) if draw(st.booleans()) else edits.DeleteOffset(group, topic, number)), snapshot
 
 
 @given(removals())
-def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[Edit, Snapshot]) -> None:
+def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[edits.Edit, Snapshot]) -> None:
     edit, snapshot = row
     text = command_of(edit)
     (statement,) = parse(text)
@@ -251,12 +235,12 @@ def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[E
     assert unparse(statement) == text
 
 
-@given(removals() | ROWS.map(lambda acl: (RemoveAcl(acl), Snapshot(acls=(acl,)))))
-def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[Edit, Snapshot]) -> None:
+@given(removals() | ROWS.map(lambda acl: (edits.RemoveAcl(acl), Snapshot(acls=(acl,)))))
+def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[edits.Edit, Snapshot]) -> None:
     """As `kac configs` and `kac acls` read them, which take the options of Kafka's tools as these do."""
     edit, snapshot = row
     staged = stage(EMPTY, [edit], snapshot)
-    assert not staged.refused or isinstance(edit, EndTransaction | DeleteOffset | DeleteGroup)
+    assert not staged.refused or isinstance(edit, edits.EndTransaction | edits.DeleteOffset | edits.DeleteGroup)
     for command in runbook(diff(staged.plan, snapshot), ()):
         if not command.words:
             assert command.note
@@ -273,7 +257,7 @@ def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[
             assert to_edits(statement, snapshot) == (edit,)
 
 
-def _by_configs(words: list[str], snapshot: Snapshot) -> Iterable[Edit]:
+def _by_configs(words: list[str], snapshot: Snapshot) -> Iterable[edits.Edit]:
     request = request_of(read_arguments(words, by_spelling(OPTIONS)), is_host=lambda _: True)
     deleted = parse_deleted(request.deleted)
     if request.type not in QUOTA_TYPES:

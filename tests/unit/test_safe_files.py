@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from console import safe_files
 from console.collecting.executor_package import write_package
 from console.embedded import state_file
 from console.log_file import KEPT, open_log
-from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
 from console.session.command_history import CommandHistory
 from tests.support.patience import PATIENCE
 
@@ -40,13 +40,13 @@ def planted(at: Path, victim: Path) -> None:
 def test_a_new_file_has_its_mode_and_an_old_one_keeps_it(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        write_whole(tmp_path / "a", "x", SHARED)
-        write_whole(tmp_path / "b", "x", PRIVATE)
+        safe_files.write_whole(tmp_path / "a", "x", safe_files.SHARED)
+        safe_files.write_whole(tmp_path / "b", "x", safe_files.PRIVATE)
     finally:
         os.umask(before)
     assert (mode(tmp_path / "a"), mode(tmp_path / "b")) == (0o640, 0o600)
     (tmp_path / "b").chmod(0o664)
-    write_whole(tmp_path / "b", "y", PRIVATE)
+    safe_files.write_whole(tmp_path / "b", "y", safe_files.PRIVATE)
     assert (mode(tmp_path / "b"), (tmp_path / "b").read_text()) == (0o664, "y")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b"]
 
@@ -54,7 +54,7 @@ def test_a_new_file_has_its_mode_and_an_old_one_keeps_it(tmp_path: Path) -> None
 def test_a_link_of_this_user_stays_a_link(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "link").symlink_to("again")
     (tmp_path / "again").symlink_to(victim)
-    write_whole(tmp_path / "link", "new")
+    safe_files.write_whole(tmp_path / "link", "new")
     assert victim.read_text() == "new"
     assert (tmp_path / "link").readlink() == Path("again")
 
@@ -63,17 +63,17 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="symbolic links"):
-        write_whole(tmp_path / "a", "x")
+        safe_files.write_whole(tmp_path / "a", "x")
 
 
 @root
 def test_a_link_of_another_user_is_refused(tmp_path: Path, victim: Path) -> None:
     planted(tmp_path / "link", victim)
-    with pytest.raises(UntrustedPath):
-        write_whole(tmp_path / "link", "x")
+    with pytest.raises(safe_files.UntrustedPath):
+        safe_files.write_whole(tmp_path / "link", "x")
     (tmp_path / "mine").symlink_to("link")
-    with pytest.raises(UntrustedPath):
-        write_whole(tmp_path / "mine", "x")
+    with pytest.raises(safe_files.UntrustedPath):
+        safe_files.write_whole(tmp_path / "mine", "x")
     assert victim.read_text() == "precious"
 
 
@@ -82,15 +82,15 @@ def test_the_mode_of_a_file_of_another_user_is_not_taken_over(tmp_path: Path) ->
     (tmp_path / "a").write_text("")
     (tmp_path / "a").chmod(0o666)
     os.chown(tmp_path / "a", OTHER, OTHER)
-    write_whole(tmp_path / "a", "x", PRIVATE)
+    safe_files.write_whole(tmp_path / "a", "x", safe_files.PRIVATE)
     assert (mode(tmp_path / "a"), (tmp_path / "a").stat().st_uid) == (0o600, 0)
 
 
 def test_a_device_stays_one(tmp_path: Path) -> None:
     before = Path("/dev/null").stat()
-    write_whole(Path("/dev/null"), "x")
+    safe_files.write_whole(Path("/dev/null"), "x")
     (tmp_path / "null").symlink_to("/dev/null")
-    write_whole(tmp_path / "null", "x")
+    safe_files.write_whole(tmp_path / "null", "x")
     after = Path("/dev/null").stat()
     assert (after.st_ino, after.st_mode, after.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)
 
@@ -100,7 +100,7 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     found: list[str] = []
     reader = threading.Thread(target=lambda: found.append((tmp_path / "pipe").read_text()), daemon=True)
     reader.start()
-    write_whole(tmp_path / "pipe", "content")
+    safe_files.write_whole(tmp_path / "pipe", "content")
     reader.join(PATIENCE)
     assert found == ["content"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
@@ -112,22 +112,22 @@ def test_an_open_descriptor_is_written_into(tmp_path: Path, how: str) -> None:
     with (tmp_path / "out").open("wb") as out:
         out.write(b"first\n")
     with (tmp_path / "out").open(how) as out:
-        write_whole(Path(f"/proc/self/fd/{out.fileno()}"), "second\n")
+        safe_files.write_whole(Path(f"/proc/self/fd/{out.fileno()}"), "second\n")
     assert (tmp_path / "out").read_text() == ("first\nsecond\n" if how == "ab" else "second\n")
 
 
 def test_what_can_not_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
-        write_whole(tmp_path / "folder", "x")
+        safe_files.write_whole(tmp_path / "folder", "x")
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "none" / "file", "x")
+        safe_files.write_whole(tmp_path / "none" / "file", "x")
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
 
 
 def test_a_surrogate_is_no_half_of_a_file(tmp_path: Path, victim: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
-        write_whole(victim, "half \ud800")
+        safe_files.write_whole(victim, "half \ud800")
     assert victim.read_text() == "precious"
 
 
@@ -142,10 +142,10 @@ def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> No
     (tmp_path / "state").unlink()
     state_file.write_state(tmp_path / "state", b"x")
     CommandHistory(tmp_path / "commands").add("list topics")
-    with pytest.raises(UntrustedPath):
+    with pytest.raises(safe_files.UntrustedPath):
         write_package(tmp_path / "lake.zip")
     (tmp_path / "lake.zip").unlink()
-    with pytest.raises(UntrustedPath):
+    with pytest.raises(safe_files.UntrustedPath):
         write_package(tmp_path / "lake.zip")
     assert victim.read_text() == "precious"
 
@@ -198,8 +198,8 @@ def test_a_log_is_not_written_through_a_planted_link(
 def test_nothing_private_goes_into_a_folder_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "kac").mkdir(mode=0o777)
     os.chown(tmp_path / "kac", OTHER, OTHER)
-    with pytest.raises(UntrustedPath):
-        open_private(tmp_path / "kac" / "commands", os.O_WRONLY)
+    with pytest.raises(safe_files.UntrustedPath):
+        safe_files.open_private(tmp_path / "kac" / "commands", os.O_WRONLY)
     assert list((tmp_path / "kac").iterdir()) == []
 
 
@@ -207,8 +207,8 @@ def test_a_private_file_is_no_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "commands")
     reader = os.open(tmp_path / "commands", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with pytest.raises(UntrustedPath):
-            open_private(tmp_path / "commands", os.O_WRONLY)
+        with pytest.raises(safe_files.UntrustedPath):
+            safe_files.open_private(tmp_path / "commands", os.O_WRONLY)
     finally:
         os.close(reader)
 
@@ -224,7 +224,7 @@ def test_the_history_of_commands_is_private(tmp_path: Path) -> None:
 
 def test_no_more_is_read_than_is_taken(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="larger than 1 MiB"):
-        read_text(Path("/dev/zero"), 1 << 20)
+        safe_files.read_text(Path("/dev/zero"), 1 << 20)
     (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(ValueError, match="UTF-8"):
-        read_text(tmp_path / "a", 10)
+        safe_files.read_text(tmp_path / "a", 10)

@@ -12,14 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.throttling import (
-    LONGEST_NAME,
-    MOST_CLIENTS,
-    Client,
-    LogThrottles,
-    Throttled,
-    throttled_clients,
-)
+from console.model import throttling
 from console.session import request_log_tail
 from console.session.request_log_tail import CURRENT_SECONDS, LONGEST_LINE, RequestLogTails, clients_requests
 
@@ -43,23 +36,33 @@ def line(
     return f"[{at:%Y-%m-%d %H:%M:%S},123] DEBUG Completed request:{text} (kafka.request.logger)".encode()
 
 
-def after(known: LogThrottles, *lines: bytes) -> LogThrottles:
+def after(known: throttling.LogThrottles, *lines: bytes) -> throttling.LogThrottles:
     return known.after(clients_requests(b"\n".join(lines)))
 
 
 def test_the_requests_of_a_client_are_counted_by_api() -> None:
     lines = [line("a", 20), line("a", 0, 1), line("a", 700, 2), line("b"), line("a", 5, 2, "FETCH")]
-    assert throttled_clients([after(LogThrottles(), *lines)]) == {
-        Client("a", "User:alice", "PRODUCE"): Throttled(3, 2, 700),
-        Client("a", "User:alice", "FETCH"): Throttled(1, 1, 5),
+    assert throttling.throttled_clients([after(throttling.LogThrottles(), *lines)]) == {
+        throttling.Client("a", "User:alice", "PRODUCE"): throttling.Throttled(3, 2, 700),
+        throttling.Client("a", "User:alice", "FETCH"): throttling.Throttled(1, 1, 5),
     }
 
 
 def test_what_is_older_than_the_window_counts_no_more() -> None:
-    known = after(LogThrottles(), line("a", 20), line("a", 20, 30))
-    assert throttled_clients([after(known, line("b", 0, 59))])[Client("a", "User:alice", "PRODUCE")].requests == 2
-    assert throttled_clients([after(known, line("b", 0, 75))])[Client("a", "User:alice", "PRODUCE")].requests == 1
-    assert throttled_clients([after(known, line("b", 0, 200))]) == {}
+    known = after(throttling.LogThrottles(), line("a", 20), line("a", 20, 30))
+    assert (
+        throttling.throttled_clients([after(known, line("b", 0, 59))])[
+            throttling.Client("a", "User:alice", "PRODUCE")
+        ].requests
+        == 2
+    )
+    assert (
+        throttling.throttled_clients([after(known, line("b", 0, 75))])[
+            throttling.Client("a", "User:alice", "PRODUCE")
+        ].requests
+        == 1
+    )
+    assert throttling.throttled_clients([after(known, line("b", 0, 200))]) == {}
 
 
 @pytest.mark.parametrize(
@@ -89,10 +92,10 @@ def test_no_line_is_an_error(noise: bytes, at: int) -> None:
 
 
 def test_many_clients_and_long_names_are_bounded() -> None:
-    lines = [line(f"{number}" + "x" * 1000, 5) for number in range(MOST_CLIENTS + 50)]
-    found = throttled_clients([after(LogThrottles(), *lines)])
-    assert len(found) == MOST_CLIENTS
-    assert max(len(client.client_id) for client in found) == LONGEST_NAME
+    lines = [line(f"{number}" + "x" * 1000, 5) for number in range(throttling.MOST_CLIENTS + 50)]
+    found = throttling.throttled_clients([after(throttling.LogThrottles(), *lines)])
+    assert len(found) == throttling.MOST_CLIENTS
+    assert max(len(client.client_id) for client in found) == throttling.LONGEST_NAME
 
 
 def test_a_log_is_read_on_through_a_rotation(tmp_path: Path) -> None:

@@ -9,26 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.lag_trend import LagTrend, times_to_read, trend_after, with_times
-from console.model.time_lag import (
-    CLOSE,
-    CLOSE_SHARE,
-    HELD,
-    IN_FUTURE,
-    LEAST,
-    MOST,
-    NO_TIMESTAMP,
-    NOT_BEHIND,
-    Behind,
-    EndsSeen,
-    Spot,
-    Written,
-    longest,
-    see_end,
-    time_lag,
-    waits_since,
-)
 
 START = 1_800_000_000.0
 
@@ -36,14 +19,16 @@ STEPS = st.lists(st.tuples(st.floats(0.5, 30), st.integers(0, 500)), min_size=1,
 """Seconds from one poll to the next, and the records that are written in them."""
 
 
-def watched(steps: list[tuple[float, int]], first: int = 100) -> tuple[EndsSeen, list[tuple[float, int]]]:
+def watched(
+    steps: list[tuple[float, int]], first: int = 100
+) -> tuple[model_time_lag.EndsSeen, list[tuple[float, int]]]:
     """What is kept of polls, and all of them: when, and the end then."""
     at, end = START, first
-    polls, seen = [(at, end)], see_end(None, end, at)
+    polls, seen = [(at, end)], model_time_lag.see_end(None, end, at)
     for seconds, records in steps:
         at, end = at + seconds, end + records
         polls.append((at, end))
-        seen = see_end(seen, end, at)
+        seen = model_time_lag.see_end(seen, end, at)
     return seen, polls
 
 
@@ -58,23 +43,23 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
     seen, polls = watched(steps)
     now, end = polls[-1]
     committed = data.draw(st.integers(0, end))
-    found = time_lag(row(committed, end), seen, None, now)
+    found = model_time_lag.time_lag(row(committed, end), seen, None, now)
     if committed == end:
-        assert found == NOT_BEHIND
+        assert found == model_time_lag.NOT_BEHIND
         return
     after = bisect_left([offset for _, offset in polls], committed + 1)
     if after == 0:  # it was there at the first poll
-        assert found.least or found == Behind()
+        assert found.least or found == model_time_lag.Behind()
         assert found.seconds is None or 0 < found.seconds <= now - polls[0][0]
         return
     earliest, latest = now - polls[after][0], now - polls[after - 1][0]
     if found.least:  # of polls that are older than what is kept
-        assert latest >= HELD >= (found.seconds or 0) - max(step for step, _ in steps)
+        assert latest >= model_time_lag.HELD >= (found.seconds or 0) - max(step for step, _ in steps)
         return
     assert found.seconds is not None
     assert found.seconds >= 0
     # Of polls that were thinned out none is further from its neighbour than that.
-    slack = max(CLOSE, CLOSE_SHARE * latest)
+    slack = max(model_time_lag.CLOSE, model_time_lag.CLOSE_SHARE * latest)
     assert earliest - slack - 1e-5 <= found.seconds <= latest + slack + 1e-5
 
 
@@ -82,7 +67,9 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
 def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]]) -> None:
     seen, polls = watched(steps)
     now, end = polls[-1]
-    found = [time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)]
+    found = [
+        model_time_lag.time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)
+    ]
     known = [seconds for seconds in found if seconds is not None]
     assert all(a >= b for a, b in pairwise(known))
 
@@ -90,41 +77,41 @@ def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]
 @given(STEPS)
 def test_what_is_kept_is_bounded_and_never_falls(steps: list[tuple[float, int]]) -> None:
     seen, polls = watched(steps)
-    assert len(seen.ats) == len(seen.ends) <= MOST + 1
+    assert len(seen.ats) == len(seen.ends) <= model_time_lag.MOST + 1
     assert list(seen.ends) == sorted(seen.ends)
     assert list(seen.ats) == sorted(seen.ats)
     assert (seen.ats[-1], seen.ends[-1]) == polls[-1]
     # One poll before what is kept says where that begins.
-    assert sum(at < polls[-1][0] - HELD for at in seen.ats[:-1]) <= 1
+    assert sum(at < polls[-1][0] - model_time_lag.HELD for at in seen.ats[:-1]) <= 1
 
 
 @given(st.floats(0.5, 6.0), st.integers(1, 200), st.integers(10, 400), st.integers(1, 1500))
 def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, polls: int, behind: int) -> None:
-    seen, at = see_end(None, 0, START), START
+    seen, at = model_time_lag.see_end(None, 0, START), START
     for _ in range(polls):
         at += every
-        seen = see_end(seen, int((at - START) * rate), at)
+        seen = model_time_lag.see_end(seen, int((at - START) * rate), at)
     committed = int((at - behind - START) * rate)
-    found = time_lag(row(committed, seen.ends[-1]), seen, None, at)
-    if committed >= 0 and at - behind > max(START, at - HELD):
+    found = model_time_lag.time_lag(row(committed, seen.ends[-1]), seen, None, at)
+    if committed >= 0 and at - behind > max(START, at - model_time_lag.HELD):
         assert found.seconds == pytest.approx(behind, abs=max(2.0, 0.01 * behind) / 1 + 1 / rate)
         assert not found.least
 
 
 def test_a_log_that_stands_still_is_two_polls() -> None:
-    seen = see_end(None, 7, START)
+    seen = model_time_lag.see_end(None, 7, START)
     for number in range(1, 100):
-        seen = see_end(seen, 7, START + number)
-    assert seen == EndsSeen((START, START + 99.0), (7, 7))
+        seen = model_time_lag.see_end(seen, 7, START + number)
+    assert seen == model_time_lag.EndsSeen((START, START + 99.0), (7, 7))
     # The record that comes next was written between the last two polls, however long none was.
-    seen = see_end(seen, 8, START + 100)
-    assert waits_since(seen, 7) == START + 100
+    seen = model_time_lag.see_end(seen, 8, START + 100)
+    assert model_time_lag.waits_since(seen, 7) == START + 100
 
 
 def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
-    seen = see_end(see_end(None, 7, START), 9, START + 1)
-    assert see_end(seen, 8, START + 2) == EndsSeen((START + 2,), (8,))
-    assert see_end(seen, 9, START) == EndsSeen((START,), (9,))
+    seen = model_time_lag.see_end(model_time_lag.see_end(None, 7, START), 9, START + 1)
+    assert model_time_lag.see_end(seen, 8, START + 2) == model_time_lag.EndsSeen((START + 2,), (8,))
+    assert model_time_lag.see_end(seen, 9, START) == model_time_lag.EndsSeen((START,), (9,))
 
 
 # -- what the record itself says ---------------------------------------------------------------------------------------
@@ -132,55 +119,84 @@ def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
 
 def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
     now = START + 10
-    seen = see_end(see_end(None, 50, START), 60, now)
-    assert time_lag(row(40, 60), seen, None, now) == Behind(10.0, least=True)
-    assert time_lag(row(40, 60), seen, Written(40, round((now - 300) * 1000)), now) == Behind(300.0)
+    seen = model_time_lag.see_end(model_time_lag.see_end(None, 50, START), 60, now)
+    assert model_time_lag.time_lag(row(40, 60), seen, None, now) == model_time_lag.Behind(10.0, least=True)
+    assert model_time_lag.time_lag(
+        row(40, 60), seen, model_time_lag.Written(40, round((now - 300) * 1000)), now
+    ) == model_time_lag.Behind(300.0)
     # Of another offset it says nothing; and what was seen to wait does so, whatever its producer's clock said.
-    assert time_lag(row(41, 60), seen, Written(40, round((now - 300) * 1000)), now) == Behind(10.0, least=True)
-    assert time_lag(row(40, 60), seen, Written(40, round((now - 3) * 1000)), now) == Behind(10.0)
-    assert time_lag(row(55, 60), seen, None, now).seconds == pytest.approx(4.0)
+    assert model_time_lag.time_lag(
+        row(41, 60), seen, model_time_lag.Written(40, round((now - 300) * 1000)), now
+    ) == model_time_lag.Behind(10.0, least=True)
+    assert model_time_lag.time_lag(
+        row(40, 60), seen, model_time_lag.Written(40, round((now - 3) * 1000)), now
+    ) == model_time_lag.Behind(10.0)
+    assert model_time_lag.time_lag(row(55, 60), seen, None, now).seconds == pytest.approx(4.0)
 
 
 def test_what_holds_no_record_makes_nobody_wait() -> None:
     """As a transaction's marker, which is all that is left for a group of a still topic, for hours."""
-    marker = Written(40, why="no record is there", until=41)
-    long_ago = EndsSeen((START,), (41,))
-    assert time_lag(row(40, 41), long_ago, None, START + 900) == Behind(900.0, least=True)
-    assert time_lag(row(40, 41), long_ago, marker, START + 900) == NOT_BEHIND
+    marker = model_time_lag.Written(40, why="no record is there", until=41)
+    long_ago = model_time_lag.EndsSeen((START,), (41,))
+    assert model_time_lag.time_lag(row(40, 41), long_ago, None, START + 900) == model_time_lag.Behind(900.0, least=True)
+    assert model_time_lag.time_lag(row(40, 41), long_ago, marker, START + 900) == model_time_lag.NOT_BEHIND
     # The first record comes after it, between two polls.
-    later = EndsSeen((START + 890, START + 892), (41, 42))
-    assert time_lag(row(40, 42), later, marker, START + 900) == Behind(8.0)
-    assert time_lag(row(39, 41), long_ago, marker, START + 900) == Behind(900.0, least=True), "of another offset"
+    later = model_time_lag.EndsSeen((START + 890, START + 892), (41, 42))
+    assert model_time_lag.time_lag(row(40, 42), later, marker, START + 900) == model_time_lag.Behind(8.0)
+    assert model_time_lag.time_lag(row(39, 41), long_ago, marker, START + 900) == model_time_lag.Behind(
+        900.0, least=True
+    ), "of another offset"
 
 
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        (Written(40, -1), NO_TIMESTAMP),
-        (Written(40, round((START + 3600) * 1000)), IN_FUTURE),
-        (Written(40, why="no record is there"), "no record is there"),
-        (Written(1, why="Fetch: TOPIC_AUTHORIZATION_FAILED", refused=True), "Fetch: TOPIC_AUTHORIZATION_FAILED"),
+        (model_time_lag.Written(40, -1), model_time_lag.NO_TIMESTAMP),
+        (model_time_lag.Written(40, round((START + 3600) * 1000)), model_time_lag.IN_FUTURE),
+        (model_time_lag.Written(40, why="no record is there"), "no record is there"),
+        (
+            model_time_lag.Written(1, why="Fetch: TOPIC_AUTHORIZATION_FAILED", refused=True),
+            "Fetch: TOPIC_AUTHORIZATION_FAILED",
+        ),
     ],
 )
-def test_a_record_whose_time_is_worth_nothing_leaves_it_unknown(written: Written, why: str) -> None:
-    seen = see_end(None, 60, START)
-    assert time_lag(row(40, 60), seen, written, START) == Behind(why=why)
-    assert time_lag(row(40, 60), seen, written, START + 90) == Behind(90.0, least=True, why=why)
-    assert time_lag(row(60, 60), seen, written, START) == NOT_BEHIND
+def test_a_record_whose_time_is_worth_nothing_leaves_it_unknown(written: model_time_lag.Written, why: str) -> None:
+    seen = model_time_lag.see_end(None, 60, START)
+    assert model_time_lag.time_lag(row(40, 60), seen, written, START) == model_time_lag.Behind(why=why)
+    assert model_time_lag.time_lag(row(40, 60), seen, written, START + 90) == model_time_lag.Behind(
+        90.0, least=True, why=why
+    )
+    assert model_time_lag.time_lag(row(60, 60), seen, written, START) == model_time_lag.NOT_BEHIND
 
 
 def test_it_is_unknown_without_a_commit_and_at_the_first_poll() -> None:
-    assert time_lag(row(-1, 60), see_end(None, 60, START), None, START + 5) == Behind()
-    assert time_lag(row(10, 60), None, None, START) == Behind()
-    assert time_lag(row(10, 60), see_end(None, 60, START), None, START + LEAST / 2) == Behind()
+    assert (
+        model_time_lag.time_lag(row(-1, 60), model_time_lag.see_end(None, 60, START), None, START + 5)
+        == model_time_lag.Behind()
+    )
+    assert model_time_lag.time_lag(row(10, 60), None, None, START) == model_time_lag.Behind()
+    assert (
+        model_time_lag.time_lag(
+            row(10, 60), model_time_lag.see_end(None, 60, START), None, START + model_time_lag.LEAST / 2
+        )
+        == model_time_lag.Behind()
+    )
 
 
 def test_a_group_is_as_far_behind_as_its_worst_partition() -> None:
-    assert longest([Behind(3.0), Behind(300.0), NOT_BEHIND]) == Behind(300.0)
-    assert longest([Behind(300.0), Behind(10.0, least=True)]) == Behind(300.0, least=True)
-    assert longest([Behind(300.0), Behind()]) == Behind(300.0, least=True)
-    assert longest([NOT_BEHIND, Behind(why="w")]) == Behind(why="w")
-    assert longest([Behind()]) == longest([]) == Behind()
+    assert model_time_lag.longest(
+        [model_time_lag.Behind(3.0), model_time_lag.Behind(300.0), model_time_lag.NOT_BEHIND]
+    ) == model_time_lag.Behind(300.0)
+    assert model_time_lag.longest(
+        [model_time_lag.Behind(300.0), model_time_lag.Behind(10.0, least=True)]
+    ) == model_time_lag.Behind(300.0, least=True)
+    assert model_time_lag.longest([model_time_lag.Behind(300.0), model_time_lag.Behind()]) == model_time_lag.Behind(
+        300.0, least=True
+    )
+    assert model_time_lag.longest([model_time_lag.NOT_BEHIND, model_time_lag.Behind(why="w")]) == model_time_lag.Behind(
+        why="w"
+    )
+    assert model_time_lag.longest([model_time_lag.Behind()]) == model_time_lag.longest([]) == model_time_lag.Behind()
 
 
 # -- of a group --------------------------------------------------------------------------------------------------------
@@ -197,31 +213,40 @@ def trend_of(*polls: tuple[float, tuple[PartitionLag, ...]]) -> LagTrend:
 def test_records_are_asked_for_once_the_largest_lag_first_and_the_groups_in_turn() -> None:
     one = trend_of((START, (row(5, 9), row(5, 50, 1), row(9, 9, 2), row(-1, 9, 3))))
     two = trend_of((START, (row(5, 9), row(4, 9, 1))))
-    assert times_to_read([one], 10) == [Spot("t", 1, 5), Spot("t", 0, 5)]
-    assert times_to_read([one, two], 3) == [Spot("t", 1, 5), Spot("t", 1, 4), Spot("t", 0, 5)]
-    found = {Spot("t", 1, 5): Written(5, round((START - 60) * 1000)), Spot("t", 0, 5): Written(5, -1)}
+    assert times_to_read([one], 10) == [model_time_lag.Spot("t", 1, 5), model_time_lag.Spot("t", 0, 5)]
+    assert times_to_read([one, two], 3) == [
+        model_time_lag.Spot("t", 1, 5),
+        model_time_lag.Spot("t", 1, 4),
+        model_time_lag.Spot("t", 0, 5),
+    ]
+    found = {
+        model_time_lag.Spot("t", 1, 5): model_time_lag.Written(5, round((START - 60) * 1000)),
+        model_time_lag.Spot("t", 0, 5): model_time_lag.Written(5, -1),
+    }
     known = with_times({"one": one}, found)["one"]
     assert times_to_read([known], 10) == []
-    assert known.longest_behind == Behind(60.0, least=True, why=NO_TIMESTAMP)
+    assert known.longest_behind == model_time_lag.Behind(60.0, least=True, why=model_time_lag.NO_TIMESTAMP)
 
 
 def test_a_record_counts_while_the_commit_stands_and_then_what_was_seen() -> None:
     first = trend_of((START, (row(5, 9),)))
-    known = with_times({"g": first}, {Spot("t", 0, 5): Written(5, round((START - 60) * 1000))})["g"]
+    known = with_times(
+        {"g": first}, {model_time_lag.Spot("t", 0, 5): model_time_lag.Written(5, round((START - 60) * 1000))}
+    )["g"]
     later = trend_after(known, GroupLag((row(5, 19),)), START + 10)
-    assert later.longest_behind == Behind(70.0)
+    assert later.longest_behind == model_time_lag.Behind(70.0)
     moved = trend_after(later, GroupLag((row(12, 19),)), START + 12)
     assert moved.longest_behind.seconds == pytest.approx(12 - 10 * 4 / 10, abs=0.5)
     assert not moved.written
     caught_up = trend_after(moved, GroupLag((row(19, 19),)), START + 14)
-    assert caught_up.longest_behind == NOT_BEHIND
+    assert caught_up.longest_behind == model_time_lag.NOT_BEHIND
 
 
 def test_nothing_is_kept_of_who_has_read_everything_but_the_last_poll() -> None:
     well = trend_of((START, (row(9, 9),)), (START + 5, (row(9, 9),)))
     assert not well.seen
-    assert well.longest_behind == NOT_BEHIND
+    assert well.longest_behind == model_time_lag.NOT_BEHIND
     later = trend_after(well, GroupLag((row(9, 19),)), START + 15)
     # Ten records came in ten seconds, and the first of them is what is read next.
-    assert later.longest_behind == Behind(pytest.approx(9.0))  # type: ignore[arg-type]
+    assert later.longest_behind == model_time_lag.Behind(pytest.approx(9.0))  # type: ignore[arg-type]
     assert not trend_after(later, GroupLag((row(19, 19),)), START + 20).seen

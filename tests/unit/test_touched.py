@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.touched import ALWAYS, MOST, ROOT, changed, for_changes, imported
+from tests.support import touched
 
 
 @pytest.mark.parametrize(
@@ -21,29 +21,29 @@ from tests.support.touched import ALWAYS, MOST, ROOT, changed, for_changes, impo
     ],
 )
 def test_a_change_is_seen_by_the_tests_that_are_about_it(path: str, wanted: str) -> None:
-    assert (ROOT / path).is_file()
-    found, _ = for_changes([path], ROOT)
+    assert (touched.ROOT / path).is_file()
+    found, _ = touched.for_changes([path], touched.ROOT)
     assert wanted in found
 
 
 def test_what_most_stands_on_is_cut(tmp_path: Path) -> None:
     folder = tmp_path / "tests" / "unit"
     folder.mkdir(parents=True)
-    for number in range(MOST + 5):
+    for number in range(touched.MOST + 5):
         (folder / f"test_{number}.py").write_text("from console.model import numbers\n")
     (folder / "test_numbers.py").write_text("")
-    found, more = for_changes(["console/model/numbers.py"], tmp_path)
-    assert (found[0], len(found), more) == ("tests/unit/test_numbers.py", MOST, 6)
+    found, more = touched.for_changes(["console/model/numbers.py"], tmp_path)
+    assert (found[0], len(found), more) == ("tests/unit/test_numbers.py", touched.MOST, 6)
 
 
 def test_a_change_to_nothing_that_is_tested_has_no_tests(tmp_path: Path) -> None:
-    assert for_changes(["console/nothing.py"], tmp_path) == ([], 0)
+    assert touched.for_changes(["console/nothing.py"], tmp_path) == ([], 0)
 
 
 def test_imports_inside_of_functions_count() -> None:
-    assert {"a.b", "a.b.c", "d"} <= imported("def f():\n    from a.b import c\n    import d\n")
+    assert {"a.b", "a.b.c", "d"} <= touched.imported("def f():\n    from a.b import c\n    import d\n")
 
 
 def test_what_always_runs_is_there() -> None:
-    assert all((ROOT / test).is_file() for test in ALWAYS)
-    assert isinstance(changed("HEAD"), list)
+    assert all((touched.ROOT / test).is_file() for test in touched.ALWAYS)
+    assert isinstance(touched.changed("HEAD"), list)

@@ -14,26 +14,9 @@ from console.answers.triage import exit_code, prometheus_text, text_lines, verdi
 from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.statements import Where
+from console.model import cluster
 from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
-from console.model.cluster import (
-    Broker,
-    ClusterInfo,
-    Group,
-    GroupLag,
-    GroupMember,
-    LogDir,
-    LogRange,
-    Partition,
-    PartitionLag,
-    Quorum,
-    QuorumReplica,
-    Reassignment,
-    ReplicaSize,
-    ReplicaSizes,
-    Topic,
-    TopicListing,
-)
 from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
@@ -69,24 +52,32 @@ def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
     """Three brokers with a topic of six partitions, each led by its preferred replica."""
     ids = tuple(range(1, brokers + 1))
     partitions = tuple(
-        Partition(
+        cluster.Partition(
             n, ids[n % brokers], tuple(ids[(n + k) % brokers] for k in range(3)), ids[:3] if brokers == 3 else ids
         )
         for n in range(2 * brokers)
     )
     partitions = tuple(each._replace(isr=each.replicas) for each in partitions)
     return Snapshot(
-        cluster=ClusterInfo("c", 1, tuple(Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % racks}") for i in ids)),
-        quorum=Quorum(1, 7, 100, tuple(QuorumReplica(i, 100, 0, now_ms(0), now_ms(0)) for i in ids), ()),
-        topics={"orders": Topic("orders", partitions, topic_id="id")},
-        groups={"billing": Group("billing", "Stable", "consumer", coordinator=1, members=(MEMBER,))},
-        lags={"billing": GroupLag((PartitionLag("orders", 0, 100, 100, 0, "m1"), PartitionLag("orders", 1, 5, 5, 0)))},
-        log_dirs={i: (LogDir("/data", ReplicaSizes(), 1_000, 900),) for i in ids},
+        cluster=cluster.ClusterInfo(
+            "c", 1, tuple(cluster.Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % racks}") for i in ids)
+        ),
+        quorum=cluster.Quorum(
+            1, 7, 100, tuple(cluster.QuorumReplica(i, 100, 0, now_ms(0), now_ms(0)) for i in ids), ()
+        ),
+        topics={"orders": cluster.Topic("orders", partitions, topic_id="id")},
+        groups={"billing": cluster.Group("billing", "Stable", "consumer", coordinator=1, members=(MEMBER,))},
+        lags={
+            "billing": cluster.GroupLag(
+                (cluster.PartitionLag("orders", 0, 100, 100, 0, "m1"), cluster.PartitionLag("orders", 1, 5, 5, 0))
+            )
+        },
+        log_dirs={i: (cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900),) for i in ids},
         read_at=dict.fromkeys(PARTS, START),
     )
 
 
-MEMBER = GroupMember("m1", "c", "/127.0.0.1", (("orders", 0),))
+MEMBER = cluster.GroupMember("m1", "c", "/127.0.0.1", (("orders", 0),))
 
 
 def now_ms(tick: int) -> int:
@@ -147,11 +138,12 @@ def moved(
 ) -> Snapshot:
     """The group with these offsets: partition -> (committed, end)."""
     rows = tuple(
-        PartitionLag("orders", n, committed, end, end - committed, member) for n, (committed, end) in lags.items()
+        cluster.PartitionLag("orders", n, committed, end, end - committed, member)
+        for n, (committed, end) in lags.items()
     )
     members = (MEMBER,) if member else ()
-    group = Group("billing", state, "consumer", coordinator=1, members=members)
-    return replace(snapshot, lags={"billing": GroupLag(rows)}, groups={"billing": group})
+    group = cluster.Group("billing", state, "consumer", coordinator=1, members=members)
+    return replace(snapshot, lags={"billing": cluster.GroupLag(rows)}, groups={"billing": group})
 
 
 def config(key: str, value: str, source: int) -> ConfigSet:
@@ -186,7 +178,7 @@ def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
     now = now_ms(0)
     first, second, third = (replace(each, last_fetch_ms=now, directory_id=f"of-{each.id}") for each in behind.voters)
     voters = (replace(first, last_caught_up_ms=now), second, replace(third, last_fetch_ms=now - 60_000))
-    again = QuorumReplica(3, 100, 0, now, now, "another")
+    again = cluster.QuorumReplica(3, 100, 0, now, now, "another")
     return replace(snapshot, quorum=replace(behind, voters=voters, observers=(again,)))
 
 
@@ -231,23 +223,24 @@ def _leaderless(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _no_coordinator(snapshot: Snapshot, _tick: int) -> Snapshot:
-    offsets = Topic("__consumer_offsets", (Partition(0, -1, (1, 2, 3), (1,)),), internal=True)
+    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, -1, (1, 2, 3), (1,)),), internal=True)
     return replace(snapshot, topics={**snapshot.topics, offsets.name: offsets})
 
 
 def _failed_dir(snapshot: Snapshot, _tick: int) -> Snapshot:
-    bad = LogDir("/data", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR", "disk error"))
+    bad = cluster.LogDir("/data", cluster.ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR", "disk error"))
     return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (bad,)})
 
 
 def _filling(snapshot: Snapshot, tick: int) -> Snapshot:
     return replace(
-        snapshot, log_dirs={**snapshot.log_dirs, 2: (LogDir("/data", ReplicaSizes(), 1_000, 900 - 20 * tick),)}
+        snapshot,
+        log_dirs={**snapshot.log_dirs, 2: (cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - 20 * tick),)},
     )
 
 
 def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
-    return replace(snapshot, reassignments=(Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
+    return replace(snapshot, reassignments=(cluster.Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
 
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
@@ -303,7 +296,7 @@ def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
         lonely = lonely._replace(leader=-1, offline=(9,), leader_epoch=5)
     if tick >= 4:
         lonely = lonely._replace(leader=2, isr=(2,), leader_epoch=6)
-    brokers = (*snapshot.cluster.brokers, Broker(9, "127.0.0.1", 9009, fenced=tick >= 2))
+    brokers = (*snapshot.cluster.brokers, cluster.Broker(9, "127.0.0.1", 9009, fenced=tick >= 2))
     changed = {"orders": replace(topic, partitions=(lonely, *rest))}
     return replace(snapshot, topics=changed, cluster=replace(snapshot.cluster, brokers=brokers))
 
@@ -323,12 +316,12 @@ def _from_the_future(tick: int) -> Facts:
 
 def _old_leaders(tick: int) -> Facts:
     """Broker 2 goes on to answer with the leader epoch before the last."""
-    topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
+    topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
     for each in range(tick + 1):
         for broker in (1, 2, 3):
-            answer = TopicListing({"orders": old if broker == 2 else topic})
+            answer = cluster.TopicListing({"orders": old if broker == 2 else topic})
             views = views_after(views, broker, [topic], answer, (START + each * TICK).timestamp())
     return Facts(views=views)
 
@@ -358,7 +351,11 @@ def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
     entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000"))
     values = tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries)
     dirs = {
-        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8),)
+        broker: (
+            cluster.LogDir(
+                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8
+            ),
+        )
         for broker, size in ((1, 3_000), (2, 300_000), (3, 3_500))
     }
     return replace(snapshot, configs={topic_resource("orders"): ConfigSet(values)}, log_dirs=dirs)
@@ -368,7 +365,11 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
     """The group reads one record of 100 bytes a second from a broker, and its client may read 100 bytes a second."""
     snapshot = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
     dirs = {
-        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, 60_000, 0, False)]), 10**9, 9 * 10**8),)
+        broker: (
+            cluster.LogDir(
+                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, 60_000, 0, False)]), 10**9, 9 * 10**8
+            ),
+        )
         for broker in (1, 2, 3)
     }
     quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 100.0}}
@@ -388,10 +389,14 @@ def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
     """Partition 0 moves to broker 3, which gets bytes up to some tick."""
     copied = 100_000 * min(tick, grows_to)
     dirs = {
-        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8),)
+        broker: (
+            cluster.LogDir(
+                "/data", cluster.ReplicaSizes([cluster.ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8
+            ),
+        )
         for broker, size in ((1, 10_000_000), (2, 10_000_000), (3, copied))
     }
-    moves = (Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
+    moves = (cluster.Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
@@ -399,8 +404,10 @@ def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
     """Each partition of the topic grows by 200 KiB a second, the one at 0 by so many times that."""
     rates = Rates()
     for poll in range(tick + 1):
-        sizes = [ReplicaSize("orders", n, poll * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)]
-        dirs = {broker: (LogDir("/data", ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
+        sizes = [
+            cluster.ReplicaSize("orders", n, poll * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)
+        ]
+        dirs = {broker: (cluster.LogDir("/data", cluster.ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
         rates = with_dirs(rates, snapshot.topics, dirs, START + poll * TICK)
     return replace(snapshot, rates=rates)
 
@@ -519,7 +526,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     (
         "offsets-out-of-range",
         AT_0,
-        lambda s, _: replace(moved(s, {0: (100, 900)}), log_ranges={("orders", 0): LogRange(500, 900)}),
+        lambda s, _: replace(moved(s, {0: (100, 900)}), log_ranges={("orders", 0): cluster.LogRange(500, 900)}),
         {},
     ),
 )
@@ -757,20 +764,20 @@ def test_the_clock_of_this_host_ends_no_certificate() -> None:
 
 def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
     """Its next answer has the new epoch; and what another broker answers is not known before it does."""
-    topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
+    topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     at = START.timestamp()
-    views = views_after(Views(), 2, [topic], TopicListing({"orders": old}), at)
+    views = views_after(Views(), 2, [topic], cluster.TopicListing({"orders": old}), at)
     assert [each.known for each in views.late[2]] == [6]
-    views = views_after(views, 2, [topic], TopicListing({"orders": topic}), at + 60)
+    views = views_after(views, 2, [topic], cluster.TopicListing({"orders": topic}), at + 60)
     assert views.behind(0) == {}
-    newer = views_after(Views(), 1, [old], TopicListing({"orders": topic}), at)
+    newer = views_after(Views(), 1, [old], cluster.TopicListing({"orders": topic}), at)
     assert newer.behind(0) == {}
-    assert views_after(newer, 2, [old], TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
-    deleted = TopicListing({}, {"orders": Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")})
+    assert views_after(newer, 2, [old], cluster.TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
+    deleted = cluster.TopicListing({}, {"orders": Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")})
     assert views_after(Views(), 2, [topic], deleted, at).late[2] == ()
     again = replace(topic, topic_id="another")
-    assert views_after(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
+    assert views_after(Views(), 2, [topic], cluster.TopicListing({"orders": again}), at).late[2] == ()
 
 
 @pytest.mark.parametrize(
@@ -822,7 +829,7 @@ def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
         each._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
         for each in snapshot.topics["orders"].partitions
     )
-    moves = tuple(Reassignment("orders", each.number, (1, 2, 3), (3,), (2,)) for each in partitions)
+    moves = tuple(cluster.Reassignment("orders", each.number, (1, 2, 3), (3,), (2,)) for each in partitions)
     orders = replace(snapshot.topics["orders"], partitions=partitions)
     return replace(moved, topics={**snapshot.topics, "orders": orders}, reassignments=moves)
 

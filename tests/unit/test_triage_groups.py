@@ -10,22 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.triage import exit_code, text_lines
+from console.model import cluster
 from console.model.acl import Acl
-from console.model.cluster import (
-    CommittedOffset,
-    Group,
-    GroupLag,
-    GroupMember,
-    GroupOffset,
-    GroupPolls,
-    LogDir,
-    LogRange,
-    Partition,
-    PartitionLag,
-    ReplicaSize,
-    ReplicaSizes,
-    Topic,
-)
 from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
@@ -47,14 +33,16 @@ def with_rows(snapshot: Snapshot, groups: Rows, starts: Mapping[tuple[str, int],
     known, lags = {}, {}
     for name, (state, rows) in groups.items():
         members = tuple(
-            GroupMember(who, who, "/h", tuple((topic, number) for topic, number, _, _, by in rows if by == who))
+            cluster.GroupMember(who, who, "/h", tuple((topic, number) for topic, number, _, _, by in rows if by == who))
             for who in dict.fromkeys(row[-1] for row in rows if row[-1])
         )
-        known[name] = Group(name, state, "consumer", coordinator=1, members=members)
-        lags[name] = GroupLag(
-            tuple(PartitionLag(*row[:4], max(0, row[3] - row[2]) if row[2] >= 0 else -1, row[4]) for row in rows)
+        known[name] = cluster.Group(name, state, "consumer", coordinator=1, members=members)
+        lags[name] = cluster.GroupLag(
+            tuple(
+                cluster.PartitionLag(*row[:4], max(0, row[3] - row[2]) if row[2] >= 0 else -1, row[4]) for row in rows
+            )
         )
-    ranges = {place: LogRange(*span) for place, span in starts.items()}
+    ranges = {place: cluster.LogRange(*span) for place, span in starts.items()}
     return replace(snapshot, groups=known, lags=lags, log_ranges=ranges)
 
 
@@ -132,14 +120,14 @@ def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
 
 
 def test_a_group_whose_members_partitions_are_unknown_is_read() -> None:
-    group = Group("g", "Stable", "classic")
-    lag = GroupLag((PartitionLag("orders", 0, 0, 11, 11),))
+    group = cluster.Group("g", "Stable", "classic")
+    lag = cluster.GroupLag((cluster.PartitionLag("orders", 0, 0, 11, 11),))
     assert not left_behind(group, lag, None, had_members=True)
     assert left_behind(replace(group, state="Empty"), lag, None, had_members=False)
 
 
 def test_a_listing_remembers_who_had_members() -> None:
-    busy, idle = Group("a", "Stable", "classic"), Group("b", "Empty", "classic")
+    busy, idle = cluster.Group("a", "Stable", "classic"), cluster.Group("b", "Empty", "classic")
     first = with_groups(Snapshot(), {"a": busy, "b": idle}, whole=True, at=START)
     later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
     assert later.had_members == frozenset({"a"})
@@ -148,11 +136,11 @@ def test_a_listing_remembers_who_had_members() -> None:
 
 def test_a_listing_without_states_says_nothing_of_members() -> None:
     """Before version 4 ListGroups has none, as on brokers of other vendors: the description says it."""
-    nothing = {name: Group(name, "", "classic") for name in ("busy", "idle")}
-    described = {"busy": Group("busy", "Stable", "classic"), "idle": Group("idle", "Empty", "classic")}
+    nothing = {name: cluster.Group(name, "", "classic") for name in ("busy", "idle")}
+    described = {"busy": cluster.Group("busy", "Stable", "classic"), "idle": cluster.Group("idle", "Empty", "classic")}
     first = with_groups(Snapshot(), nothing, whole=True, at=START)
     assert not first.had_members
-    polls = GroupPolls(described, {})
+    polls = cluster.GroupPolls(described, {})
     seen = with_group_polls(first, polls, {}, START)
     assert seen.had_members == frozenset({"busy"})
     again = with_groups(seen, nothing, whole=True, at=START + TICK)
@@ -199,9 +187,9 @@ def test_a_member_ahead_of_the_end_is_in_trouble_and_both_ways_are_said() -> Non
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
     """Nor is more passed over; where both offsets are in the log it is the distance between them."""
-    log = LogRange(start, start + length)
+    log = cluster.LogRange(start, start + length)
     offset = min(max(to, log.start), log.end)  # no other may be staged
-    again, never = forecast(GroupOffset(CommittedOffset(committed), log, "classic"), offset)
+    again, never = forecast(cluster.GroupOffset(cluster.CommittedOffset(committed), log, "classic"), offset)
     assert min(again, never) == 0
     assert max(again, never) <= length
     if log.start <= committed <= log.end:
@@ -252,8 +240,8 @@ def test_what_was_read_once_is_read_for_ever(polls: list[tuple[int, bool]]) -> N
     """Whatever comes after a member, or a commit that moved within the log."""
     trend, seen, before = None, False, None
     for number, (committed, member) in enumerate(polls):
-        row = PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
-        trend = trend_after(trend, GroupLag((row,)), float(number))
+        row = cluster.PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
+        trend = trend_after(trend, cluster.GroupLag((row,)), float(number))
         seen |= member or (before is not None and committed != before and committed <= 20)
         before = committed
         assert trend.standing["orders", 0].read is seen
@@ -269,12 +257,12 @@ def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") ->
     base = healthy()
     alive = base.cluster.brokers[:brokers]
     entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
-    dirs = (LogDir("/data", ReplicaSizes([ReplicaSize(held, 0, 100, 0, False)]), 1_000, 900),)
-    partition = Partition(0, 1, (1,), (1,))
+    dirs = (cluster.LogDir("/data", cluster.ReplicaSizes([cluster.ReplicaSize(held, 0, 100, 0, False)]), 1_000, 900),)
+    partition = cluster.Partition(0, 1, (1,), (1,))
     return replace(
         base,
         cluster=replace(base.cluster, brokers=alive),
-        topics={"orders": Topic("orders", (partition,), topic_id="id")},
+        topics={"orders": cluster.Topic("orders", (partition,), topic_id="id")},
         configs={broker_resource(each.id): entries for each in alive},
         log_dirs=dict.fromkeys([each.id for each in alive], dirs),
         groups={},
@@ -321,7 +309,7 @@ def allowing(*types: str) -> tuple[Acl, ...]:
 
 def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:
     base = small(1, 3, TRANSACTION_FACTOR)
-    offsets = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),), internal=True)
+    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
     base = replace(base, topics={**base.topics, offsets.name: offsets})
     idle = diagnose(watched(lambda s, _: s, before=replace(base, acls=allowing("TOPIC"))))
     assert idle.causes == ()
@@ -346,12 +334,12 @@ def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | Non
 
 
 def test_share_groups_need_their_own_topic() -> None:
-    offsets = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),), internal=True)
+    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
     base = small(1, 3, SHARE_FACTOR)
     sharing = replace(
         base,
         topics={**base.topics, offsets.name: offsets},
-        groups={"s": Group("s", "Stable", "share", coordinator=1)},
+        groups={"s": cluster.Group("s", "Stable", "share", coordinator=1)},
     )
     (only,) = diagnose(watched(lambda s, _: s, before=sharing)).causes
     assert only.claim.title == "__share_group_state can't be made: no share group can read"

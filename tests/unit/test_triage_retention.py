@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.language.interpret import command_of
+from console.model import config
 from console.model.codes import ConfigSource
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSet,
-    broker_resource,
-    topic_resource,
-)
 from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
@@ -30,37 +23,41 @@ from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
 from console.triage.symptoms import Poll
-from tests.unit.test_triage import DAY_MS, START, TICK, _unclean, fresh, healthy, logs_at, watched
+from tests.unit import test_triage
 
 TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
-ORDERS = topic_resource("orders")
+ORDERS = config.topic_resource("orders")
 
-Own = Mapping[ConfigResource, Mapping[str, str]]
+Own = Mapping[config.ConfigResource, Mapping[str, str]]
 """What is set where: the topic, a broker, the default of all brokers."""
 
 
 def configured(snapshot: Snapshot, own: Own) -> Snapshot:
     """The cluster as it describes these settings, above a retention of a day in the brokers' files."""
-    default = own.get(CLUSTER_DEFAULT, {})
-    configs = {CLUSTER_DEFAULT: ConfigSet(tuple(ConfigEntry(key, default[key], DEFAULT) for key in sorted(default)))}
+    default = own.get(config.CLUSTER_DEFAULT, {})
+    configs = {
+        config.CLUSTER_DEFAULT: config.ConfigSet(
+            tuple(config.ConfigEntry(key, default[key], DEFAULT) for key in sorted(default))
+        )
+    }
     for broker in (1, 2, 3):
-        mine = own.get(broker_resource(broker), {})
+        mine = own.get(config.broker_resource(broker), {})
         keys = sorted({"log.retention.hours", "log.retention.bytes", "log.cleanup.policy", *default, *mine})
         of_file = {"log.retention.hours": "24", "log.retention.bytes": "-1", "log.cleanup.policy": "delete"}
         entries = (
-            ConfigEntry(key, mine[key], BROKER)
+            config.ConfigEntry(key, mine[key], BROKER)
             if key in mine
-            else ConfigEntry(key, default[key], DEFAULT)
+            else config.ConfigEntry(key, default[key], DEFAULT)
             if key in default
-            else ConfigEntry(key, of_file.get(key), STATIC)
+            else config.ConfigEntry(key, of_file.get(key), STATIC)
             for key in keys
         )
-        configs[broker_resource(broker)] = ConfigSet(tuple(entries))
-    of_topic = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(DAY_MS)}
+        configs[config.broker_resource(broker)] = config.ConfigSet(tuple(entries))
+    of_topic = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(test_triage.DAY_MS)}
     topics_own = own.get(ORDERS, {})
-    configs[ORDERS] = ConfigSet(
+    configs[ORDERS] = config.ConfigSet(
         tuple(
-            ConfigEntry(key, topics_own.get(key, value), TOPIC if key in topics_own else STATIC)
+            config.ConfigEntry(key, topics_own.get(key, value), TOPIC if key in topics_own else STATIC)
             for key, value in of_topic.items()
         )
     )
@@ -72,8 +69,11 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
 
     def poll(tick: int) -> Poll:
         own = states[max(at for at in states if at <= tick)]
-        facts = Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
-        known, at = configured(fresh(healthy(), tick), own), START + tick * TICK
+        facts = Facts(test_triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
+        known, at = (
+            configured(test_triage.fresh(test_triage.healthy(), tick), own),
+            test_triage.START + tick * test_triage.TICK,
+        )
         return Poll(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
 
     observations = begin(poll(0))
@@ -87,7 +87,7 @@ def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
     found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     return [
         (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
-        for each in sorted(found, key=lambda claim: claim.since or START)
+        for each in sorted(found, key=lambda claim: claim.since or test_triage.START)
     ]
 
 
@@ -97,16 +97,20 @@ CUT = {4: LogOffsets(700, 900, 900)}
 @pytest.mark.parametrize(
     ("before", "then", "undone"),
     [
-        ({}, {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}, "unset broker <default> log.retention.ms"),
-        ({}, {CLUSTER_DEFAULT: {"log.retention.minutes": "1"}}, "unset broker <default> 'log.retention.minutes'"),
-        ({}, {broker_resource(1): {"log.retention.ms": "5000"}}, "unset broker 1 log.retention.ms"),
+        ({}, {config.CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}, "unset broker <default> log.retention.ms"),
         (
-            {CLUSTER_DEFAULT: {"log.retention.bytes": "9000000"}},
-            {CLUSTER_DEFAULT: {"log.retention.bytes": "9"}},
+            {},
+            {config.CLUSTER_DEFAULT: {"log.retention.minutes": "1"}},
+            "unset broker <default> 'log.retention.minutes'",
+        ),
+        ({}, {config.broker_resource(1): {"log.retention.ms": "5000"}}, "unset broker 1 log.retention.ms"),
+        (
+            {config.CLUSTER_DEFAULT: {"log.retention.bytes": "9000000"}},
+            {config.CLUSTER_DEFAULT: {"log.retention.bytes": "9"}},
             "set broker <default> log.retention.bytes=9000000",
         ),
         (
-            {broker_resource(1): {"log.retention.ms": "-1"}},
+            {config.broker_resource(1): {"log.retention.ms": "-1"}},
             {},
             "set broker 1 log.retention.ms=-1",
         ),
@@ -122,10 +126,10 @@ def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone:
 @pytest.mark.parametrize(
     "then",
     [
-        {broker_resource(2): {"log.retention.ms": "1000"}},  # another leads the partition
-        {CLUSTER_DEFAULT: {"log.retention.ms": str(7 * DAY_MS)}},  # longer
-        {CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # as before
-        {CLUSTER_DEFAULT: {"log.cleaner.threads": "2"}},
+        {config.broker_resource(2): {"log.retention.ms": "1000"}},  # another leads the partition
+        {config.CLUSTER_DEFAULT: {"log.retention.ms": str(7 * test_triage.DAY_MS)}},  # longer
+        {config.CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # as before
+        {config.CLUSTER_DEFAULT: {"log.cleaner.threads": "2"}},
     ],
 )
 def test_what_does_not_reach_the_log_is_not_to_blame(then: Own) -> None:
@@ -133,8 +137,11 @@ def test_what_does_not_reach_the_log_is_not_to_blame(then: Own) -> None:
 
 
 def test_a_topics_own_value_shields_it() -> None:
-    own = {ORDERS: {"retention.ms": str(DAY_MS)}}
-    assert deletions(diagnose(observed({0: own, 3: {**own, CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT))) == []
+    own = {ORDERS: {"retention.ms": str(test_triage.DAY_MS)}}
+    assert (
+        deletions(diagnose(observed({0: own, 3: {**own, config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT)))
+        == []
+    )
 
 
 def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
@@ -143,7 +150,7 @@ def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
         0: {},
         2: {ORDERS: {"retention.ms": "60000"}},
         5: {},
-        8: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}},
+        8: {config.CLUSTER_DEFAULT: {"log.retention.ms": "1000"}},
     }
     logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}
     first, second = deletions(diagnose(observed(states, logs)))
@@ -167,10 +174,10 @@ def test_the_same_change_twice_is_two_causes() -> None:
     ("place", "key", "undone"),
     [
         (ORDERS, "retention.ms", "unset topic orders retention.ms"),
-        (CLUSTER_DEFAULT, "log.retention.ms", "unset broker <default> log.retention.ms"),
+        (config.CLUSTER_DEFAULT, "log.retention.ms", "unset broker <default> log.retention.ms"),
     ],
 )
-def test_a_cut_that_is_changed_into_another_one_goes_on(place: ConfigResource, key: str, undone: str) -> None:
+def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigResource, key: str, undone: str) -> None:
     """One second becomes two, and records go on to be deleted: what brings them to an end is the value from before."""
     states: dict[int, Own] = {0: {}, 2: {place: {key: "1000"}}, 6: {place: {key: "2000"}}}
     ((_, severity, staged),) = deletions(diagnose(observed(states, CUT)))
@@ -187,7 +194,7 @@ def test_a_cut_that_is_changed_into_another_one_goes_on(place: ConfigResource, k
 
 def test_one_change_of_many_topics_is_one_cause() -> None:
     """And names how many."""
-    observations = observed({0: {}, 3: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
+    observations = observed({0: {}, 3: {config.CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
     (loss,) = observations.past.losses
     more = tuple(loss._replace(jump=loss.jump._replace(topic=f"topic-{n}")) for n in range(4))
     past = replace(observations.past, losses=(loss, *more))
@@ -220,10 +227,10 @@ def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, oth
 @given(st.lists(st.integers(0, 3), max_size=8))
 def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable[int]) -> None:
     """Whatever shorter retentions were set, at the end none is: no cause that is left has something to stage."""
-    lengths = ("1", "1000", "60000", str(DAY_MS - 1))
+    lengths = ("1", "1000", "60000", str(test_triage.DAY_MS - 1))
     states: dict[int, Own] = {0: {}}
     for place, each in enumerate(settings):
-        states[2 + 2 * place] = {CLUSTER_DEFAULT: {"log.retention.ms": lengths[each]}}
+        states[2 + 2 * place] = {config.CLUSTER_DEFAULT: {"log.retention.ms": lengths[each]}}
     states[2 + 2 * len(states)] = {}
     logs = {tick: LogOffsets(10 * tick, 900, 900) for tick in range(1, 24)}
     for _, severity, staged in deletions(diagnose(observed(states, logs, ticks=24))):
@@ -232,14 +239,17 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
 
 def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
     """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
-    base, cut = configured(healthy(), {}), configured(healthy(), {CLUSTER_DEFAULT: {"log.retention.ms": "1"}})
-    minute = dict.fromkeys(base.configs, START)
+    base, cut = (
+        configured(test_triage.healthy(), {}),
+        configured(test_triage.healthy(), {config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}),
+    )
+    minute = dict.fromkeys(base.configs, test_triage.START)
 
     def poll(tick: int, configs: Snapshot) -> Poll:
-        at = START + tick * TICK
+        at = test_triage.START + tick * test_triage.TICK
         read_at = {**configs.read_at, "configs": at}
-        known = replace(fresh(configs, tick), configs_at=minute, read_at=read_at)
-        return Poll(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
+        known = replace(test_triage.fresh(configs, tick), configs_at=minute, read_at=read_at)
+        return Poll(at, known, facts=Facts(test_triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
 
     observations = begin(poll(0, base))
     for tick in range(1, 9):
@@ -250,14 +260,14 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
 
 def test_a_mute_ends_with_the_next_unclean_election() -> None:
     """Of two of one partition there is one row, which is the last one's."""
-    observations = watched(_unclean)
+    observations = test_triage.watched(test_triage._unclean)
     (led,) = observations.past.unclean
     (row,) = [each for each in cause_rows(diagnose(observations), {}) if each.claim.cause == "unclean-election"]
-    muted = {cause_id(row.claim): led.at + TICK + MUTED_FOR}
+    muted = {cause_id(row.claim): led.at + test_triage.TICK + MUTED_FOR}
     assert [
         each.muted is not None for each in cause_rows(diagnose(observations), muted) if each.claim == row.claim
     ] == [True]
-    second = led._replace(leader=3, epoch=9, at=led.at + 2 * TICK)
+    second = led._replace(leader=3, epoch=9, at=led.at + 2 * test_triage.TICK)
     later = diagnose(replace(observations, past=replace(observations.past, unclean=(led, second))))
     (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
     assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)

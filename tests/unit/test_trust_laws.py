@@ -16,19 +16,8 @@ from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, topic_resource
 from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
+from console.plan import edits
 from console.plan.conflicts import conflicts, left_over, rebased, surprises
-from console.plan.edits import (
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    SetConfig,
-    Slot,
-    SubtractConfig,
-    UpsertScram,
-)
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.reconcile import verdicts
 from console.plan.reversal import losses, reversal
@@ -41,13 +30,13 @@ laws = settings(max_examples=60)
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 
-def raw(cluster: ModelCluster, edit: Edit) -> object:
+def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
     """What the stores of the model have in an edit's place, by ways of this test's own."""
     slot = edit.slot
     match edit:
-        case UpsertScram() | DeleteScram():
+        case edits.UpsertScram() | edits.DeleteScram():
             return cluster.scram.get((edit.user.user, int(edit.user.mechanism)))
-        case CreateTopic() | DeleteTopic() | GrowTopic():
+        case edits.CreateTopic() | edits.DeleteTopic() | edits.GrowTopic():
             return cluster.topics.get(str(slot.target))
     if hasattr(edit, "acl"):
         return edit.acl in cluster.acls
@@ -59,7 +48,7 @@ def raw(cluster: ModelCluster, edit: Edit) -> object:
 
 
 def created(plan: Plan) -> set[str]:
-    return {s.edit.topic.name for s in plan.staged if isinstance(s.edit, CreateTopic)}
+    return {s.edit.topic.name for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
 
 
 def own(plan: Plan) -> list[Staged]:
@@ -82,15 +71,15 @@ def test_nothing_that_moved_is_gone_over_unseen(rng: Random) -> None:
     for staged in own(plan):
         edit = staged.edit
         is_, was = raw(cluster, edit), raw(before, edit)
-        hidden = isinstance(edit, SetConfig) and isinstance(edit.value, Secret)
+        hidden = isinstance(edit, edits.SetConfig) and isinstance(edit.value, Secret)
         entry = staged.was
-        if hidden or (isinstance(entry, ConfigEntry) and entry.sensitive) or isinstance(edit, CreateTopic):
+        if hidden or (isinstance(entry, ConfigEntry) and entry.sensitive) or isinstance(edit, edits.CreateTopic):
             continue
         if is_ != was and is_ != raw(mine, edit) and canonical_differs(before, cluster, edit):
             assert edit.slot in found, (edit, was, is_)
 
 
-def canonical_differs(before: ModelCluster, after: ModelCluster, edit: Edit) -> bool:
+def canonical_differs(before: ModelCluster, after: ModelCluster, edit: edits.Edit) -> bool:
     """Whether what brokers describe differs, and is not what the edit wants: they write the values that they parsed."""
     if not hasattr(edit, "resource"):
         return True
@@ -99,9 +88,9 @@ def canonical_differs(before: ModelCluster, after: ModelCluster, edit: Edit) -> 
     if (left and left.value, left and left.source) == (right and right.value, right and right.source):
         return False
     wanted, there = _items(getattr(edit, "value", "")), _items(right.value or "" if right else "")
-    if isinstance(edit, SubtractConfig):
+    if isinstance(edit, edits.SubtractConfig):
         return bool(wanted & there)
-    return not wanted <= there if isinstance(edit, AppendConfig) else wanted != there
+    return not wanted <= there if isinstance(edit, edits.AppendConfig) else wanted != there
 
 
 def _items(text: str) -> set[str]:
@@ -149,7 +138,9 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
     """Every edit whose reversal loses nothing: the raw stores have what they had, or nothing where they had nothing."""
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
-    plan = Plan(tuple(s for s in own(plan) if not isinstance(s.edit, CreateTopic | DeleteTopic | GrowTopic)))
+    plan = Plan(
+        tuple(s for s in own(plan) if not isinstance(s.edit, edits.CreateTopic | edits.DeleteTopic | edits.GrowTopic))
+    )
     lost = {staged.edit.slot for staged, _ in losses(plan.staged)}
     before, described = deepcopy(cluster), cluster.describe()
     carry_out(cluster, plan)
@@ -178,7 +169,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     after = cluster.describe()
     backs = [reversal(staged) for staged in plan.staged]
     upon = [Staged(edit, back.left) for back in backs for edit in back.edits]
-    assert conflicts([s for s in upon if not isinstance(s.edit, CreateTopic)], after) == ()
+    assert conflicts([s for s in upon if not isinstance(s.edit, edits.CreateTopic)], after) == ()
 
 
 @laws
@@ -192,7 +183,7 @@ def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
             structs.replace(staged, lasts_ms=rng.choice((None, 1000))),
             AT + timedelta(hours=1) if rng.randrange(2) else None,
             bool(rng.randrange(2)),
-            {"retention.ms": "1"} if isinstance(staged.edit, DeleteTopic) else {},
+            {"retention.ms": "1"} if isinstance(staged.edit, edits.DeleteTopic) else {},
             _is_secret(staged.edit),
         )
         for staged in plan.staged
@@ -217,19 +208,19 @@ def without_secrets(intent: Intent) -> Intent:
 
 def _bare(staged: Staged) -> Staged:
     edit, was = staged.edit, staged.was
-    if isinstance(edit, SetConfig) and isinstance(edit.value, Secret):
+    if isinstance(edit, edits.SetConfig) and isinstance(edit.value, Secret):
         edit = structs.replace(edit, value=Secret("?"))
-    if isinstance(edit, UpsertScram):
+    if isinstance(edit, edits.UpsertScram):
         edit = structs.replace(edit, password=Secret("?"))
-    if isinstance(edit, CreateTopic):
-        edit = CreateTopic(structs.replace(edit.topic, configs=dict(edit.topic.configs)))
+    if isinstance(edit, edits.CreateTopic):
+        edit = edits.CreateTopic(structs.replace(edit.topic, configs=dict(edit.topic.configs)))
     return structs.replace(staged, edit=edit, was=was)
 
 
 def test_a_value_under_a_key_called_like_a_secret_is_not_written() -> None:
-    edit = SetConfig(next(iter(ModelCluster().describe().configs)), "a.plugin.password", "hush")
+    edit = edits.SetConfig(next(iter(ModelCluster().describe().configs)), "a.plugin.password", "hush")
     assert _is_secret(edit)
     entry = Entry(Staged(edit, None), secret=True)
     intent = Intent(AT, "c", Who("a", "b"), Origin("h", "run", 1), (entry,), ())
     assert b"hush" not in intent_line(1, intent)
-    assert Slot(edit.resource, "a.plugin.password") == edit.slot
+    assert edits.Slot(edit.resource, "a.plugin.password") == edit.slot

@@ -16,7 +16,7 @@ from console.language.interpret import to_edits
 from console.language.statements import Where
 from console.model.config import broker_resource
 from console.model.secret import Secret
-from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, UpsertScram
+from console.plan import edits
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.staged import Staged
 from console.present.text import plain
@@ -164,7 +164,7 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
     for edit in (staged.edit for staged in plan.staged):
         if _never_typed(edit):
             continue
-        if isinstance(edit, UpsertScram) or _holds_secret(edit):
+        if isinstance(edit, edits.UpsertScram) or _holds_secret(edit):
             assert "?" in command(edit)
             continue
         again = [one for statement in parse(command(edit), Where.BAR) for one in to_edits(statement, known, plan=plan)]
@@ -172,21 +172,21 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
 
 
 def test_a_script_holds_no_secrets() -> None:
-    edit = SetConfig(broker_resource(1), "listener.name.x.ssl.key.password", Secret("hunter2"))
+    edit = edits.SetConfig(broker_resource(1), "listener.name.x.ssl.key.password", Secret("hunter2"))
     text = script(Plan((Staged(edit, None),)))
     assert text == "set broker 1 listener.name.x.ssl.key.password=?"
 
 
-def _never_typed(edit: Edit) -> bool:
+def _never_typed(edit: edits.Edit) -> bool:
     """What a plan may hold and the language refuses: a right that Kafka never asks for, a plug-in's bare key."""
-    if isinstance(edit, AddAcl | RemoveAcl):
+    if isinstance(edit, edits.AddAcl | edits.RemoveAcl):
         return edit.acl.resource_type.name == "CLUSTER" and edit.acl.operation.name == "READ"
     return edit.key == "a.plugin.key"
 
 
 def _holds_secret(edit: object) -> bool:
-    values = [edit.value] if isinstance(edit, SetConfig) else []
-    values += list(edit.topic.configs.values()) if isinstance(edit, CreateTopic) else []
+    values = [edit.value] if isinstance(edit, edits.SetConfig) else []
+    values += list(edit.topic.configs.values()) if isinstance(edit, edits.CreateTopic) else []
     return any(isinstance(value, Secret) for value in values)
 
 

@@ -6,18 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import codes
 from console.model.broker_keys import UpdateMode, as_altered, broker_key_of, update_mode
 from console.model.cluster import Broker, ClusterInfo
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    GROUP,
-    TOPIC,
-    ConfigSource,
-    ConfigType,
-    ResourceType,
-)
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.dynamic_keys import CLUSTER_WIDE_KEYS, DYNAMIC_ONLY_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS
 from console.model.feature_levels import feature_levels, level_name
@@ -45,23 +36,26 @@ MODES = [
 
 @pytest.mark.parametrize(("key", "mode"), MODES)
 def test_brokers_keys(key: str, mode: UpdateMode) -> None:
-    assert update_mode(BROKER, key) is mode
+    assert update_mode(codes.BROKER, key) is mode
 
 
 def test_a_key_that_the_broker_does_not_know_is_a_plugins() -> None:
-    assert update_mode(BROKER, "my.reporter.url", entry("my.reporter.url", type=0)) is UpdateMode.CUSTOM
-    assert update_mode(BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0)) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(codes.BROKER, "my.reporter.url", entry("my.reporter.url", type=0)) is UpdateMode.CUSTOM
+    assert (
+        update_mode(codes.BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0))
+        is UpdateMode.CLUSTER_WIDE
+    )
 
 
 def entry(key: str, *, read_only: bool = True, type: int = 2) -> ConfigEntry:
-    return ConfigEntry(key, None, ConfigSource(5), read_only, type=ConfigType(type))
+    return ConfigEntry(key, None, codes.ConfigSource(5), read_only, type=codes.ConfigType(type))
 
 
 def test_what_the_broker_alters_needs_no_restart_whatever_the_table_has() -> None:
     """As a key that a newer release made dynamic."""
     key = "a.key.of.the.next.release"
-    assert update_mode(BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
-    assert update_mode(BROKER, key, entry(key)) is UpdateMode.RESTART
+    assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
 
 
 @given(st.sampled_from(sorted(DYNAMIC_ONLY_KEYS)) | st.from_regex(r"listener\.name\.[a-z]+\.[a-z.]+", fullmatch=True))
@@ -73,7 +67,7 @@ def test_what_is_altered_at_once_is_not_read_only(key: str) -> None:
 @given(st.sampled_from(sorted((CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) - DYNAMIC_ONLY_KEYS)))
 def test_what_the_broker_calls_read_only_needs_a_restart_whatever_the_table_has(key: str) -> None:
     """As advertised.listeners on 4.3, which 3.9 alters."""
-    assert update_mode(BROKER, key, entry(key)) is UpdateMode.RESTART
+    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
     known = ConfigSet((entry(key),))
     assert as_altered(known) is known
 
@@ -87,12 +81,12 @@ def test_of_all_others_the_broker_has_the_word(key: str, read_only: bool) -> Non
 
 
 def test_new_releases_and_what_topics_inherit_of_them() -> None:
-    assert update_mode(BROKER, "max.decompressed.message.bytes") is UpdateMode.CLUSTER_WIDE
-    assert broker_key_of(TOPIC, "remote.copy.lag.ms") == "log.remote.copy.lag.ms"
+    assert update_mode(codes.BROKER, "max.decompressed.message.bytes") is UpdateMode.CLUSTER_WIDE
+    assert broker_key_of(codes.TOPIC, "remote.copy.lag.ms") == "log.remote.copy.lag.ms"
 
 
-@pytest.mark.parametrize("resource_type", [TOPIC, GROUP, CLIENT_METRICS, BROKER_LOGGER])
-def test_other_resources_take_effect_at_once(resource_type: ResourceType) -> None:
+@pytest.mark.parametrize("resource_type", [codes.TOPIC, codes.GROUP, codes.CLIENT_METRICS, codes.BROKER_LOGGER])
+def test_other_resources_take_effect_at_once(resource_type: codes.ResourceType) -> None:
     assert update_mode(resource_type, "retention.ms") is UpdateMode.AT_ONCE
 
 
@@ -111,7 +105,11 @@ def test_a_plan_says_of_a_key_what_its_broker_says() -> None:
     key, target = "advertised.listeners", broker_resource(1)
     notes = []
     for read_only in (True, False):
-        configs = {target: ConfigSet((ConfigEntry(key, "A://a:1", ConfigSource(4), read_only, type=ConfigType(7)),))}
+        configs = {
+            target: ConfigSet(
+                (ConfigEntry(key, "A://a:1", codes.ConfigSource(4), read_only, type=codes.ConfigType(7)),)
+            )
+        }
         known = Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), configs=configs)
         plan = stage(EMPTY, [SetConfig(target, key, "A://b:1")], known).plan
         notes += [row.note for group in plan_groups(diff(plan, known), plan, known) for row in group.rows]

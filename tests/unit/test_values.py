@@ -14,65 +14,53 @@ from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, Con
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.quota import BY_KEY, QUOTA_KEYS
 from console.model.snapshot import Snapshot
+from console.plan import values
 from console.plan.amounts import TIMES, Unit, parse_amount, unit_of
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
-from console.plan.values import (
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LIST,
-    LONG,
-    SHORT,
-    canonical,
-    java_double,
-    parse_quota,
-    parse_value,
-    same_value,
-)
 
 STRING, CLASS, PASSWORD, UNTOLD = ConfigType(2), ConfigType(8), ConfigType(9), ConfigType(0)
 
 PARSED = [
-    ("retention.ms", LONG, "1d", "86400000"),
-    ("retention.ms", LONG, "1.5h", "5400000"),
-    ("retention.ms", LONG, "30min", "1800000"),
-    ("retention.ms", LONG, "90s", "90000"),
-    ("retention.ms", LONG, "250ms", "250"),
-    ("retention.ms", LONG, "0.5s", "500"),
-    ("retention.ms", LONG, "-1", "-1"),
-    ("retention.ms", LONG, " 42 ", "42"),
-    ("retention.ms", LONG, "+7", "+7"),
-    ("retention.ms", LONG, "7 d", "604800000"),
+    ("retention.ms", values.LONG, "1d", "86400000"),
+    ("retention.ms", values.LONG, "1.5h", "5400000"),
+    ("retention.ms", values.LONG, "30min", "1800000"),
+    ("retention.ms", values.LONG, "90s", "90000"),
+    ("retention.ms", values.LONG, "250ms", "250"),
+    ("retention.ms", values.LONG, "0.5s", "500"),
+    ("retention.ms", values.LONG, "-1", "-1"),
+    ("retention.ms", values.LONG, " 42 ", "42"),
+    ("retention.ms", values.LONG, "+7", "+7"),
+    ("retention.ms", values.LONG, "7 d", "604800000"),
     ("retention.ms", UNTOLD, "7d", "604800000"),
-    ("log.retention.hours", INT, "7d", "168"),
-    ("log.retention.minutes", INT, "12h", "720"),
-    ("delegation.window.seconds", INT, "2min", "120"),
-    ("kafka.metrics.polling.interval.secs", INT, "2min", "120"),
-    ("segment.bytes", INT, "512MiB", "536870912"),
-    ("segment.bytes", INT, "10MB", "10000000"),
-    ("segment.bytes", INT, "10MiB", "10485760"),
-    ("segment.bytes", INT, "1kB", "1000"),
-    ("segment.bytes", INT, "1KB", "1000"),
-    ("segment.bytes", INT, "1kib", "1024"),
-    ("segment.bytes", INT, "1.5KiB", "1536"),
-    ("segment.bytes", INT, "10B", "10"),
-    ("retention.bytes", LONG, "2TiB", "2199023255552"),
-    ("log.cleaner.dedupe.buffer.size", LONG, "128MiB", "134217728"),
-    ("metadata.log.max.record.bytes.between.snapshots", LONG, "20MiB", "20971520"),
-    ("leader.replication.throttled.rate", LONG, "10MB/s", "10000000"),
-    ("leader.replication.throttled.rate", LONG, "10MB", "10000000"),
-    ("log.cleaner.io.max.bytes.per.second", DOUBLE, "1.5MB/s", "1500000"),
-    ("remote.log.manager.copy.max.bytes.per.second", LONG, "1MiB/s", "1048576"),
-    ("num.partitions", INT, "12", "12"),
-    ("preallocate", BOOLEAN, "TRUE", "true"),
-    ("preallocate", BOOLEAN, " false ", "false"),
-    ("min.cleanable.dirty.ratio", DOUBLE, "0.5", "0.5"),
-    ("min.cleanable.dirty.ratio", DOUBLE, "1e-3", "1e-3"),
-    ("min.cleanable.dirty.ratio", DOUBLE, ".5", ".5"),
-    ("cleanup.policy", LIST, "compact , delete", "compact,delete"),
-    ("cleanup.policy", LIST, " ", ""),
-    ("cleanup.policy", LIST, "", ""),
+    ("log.retention.hours", values.INT, "7d", "168"),
+    ("log.retention.minutes", values.INT, "12h", "720"),
+    ("delegation.window.seconds", values.INT, "2min", "120"),
+    ("kafka.metrics.polling.interval.secs", values.INT, "2min", "120"),
+    ("segment.bytes", values.INT, "512MiB", "536870912"),
+    ("segment.bytes", values.INT, "10MB", "10000000"),
+    ("segment.bytes", values.INT, "10MiB", "10485760"),
+    ("segment.bytes", values.INT, "1kB", "1000"),
+    ("segment.bytes", values.INT, "1KB", "1000"),
+    ("segment.bytes", values.INT, "1kib", "1024"),
+    ("segment.bytes", values.INT, "1.5KiB", "1536"),
+    ("segment.bytes", values.INT, "10B", "10"),
+    ("retention.bytes", values.LONG, "2TiB", "2199023255552"),
+    ("log.cleaner.dedupe.buffer.size", values.LONG, "128MiB", "134217728"),
+    ("metadata.log.max.record.bytes.between.snapshots", values.LONG, "20MiB", "20971520"),
+    ("leader.replication.throttled.rate", values.LONG, "10MB/s", "10000000"),
+    ("leader.replication.throttled.rate", values.LONG, "10MB", "10000000"),
+    ("log.cleaner.io.max.bytes.per.second", values.DOUBLE, "1.5MB/s", "1500000"),
+    ("remote.log.manager.copy.max.bytes.per.second", values.LONG, "1MiB/s", "1048576"),
+    ("num.partitions", values.INT, "12", "12"),
+    ("preallocate", values.BOOLEAN, "TRUE", "true"),
+    ("preallocate", values.BOOLEAN, " false ", "false"),
+    ("min.cleanable.dirty.ratio", values.DOUBLE, "0.5", "0.5"),
+    ("min.cleanable.dirty.ratio", values.DOUBLE, "1e-3", "1e-3"),
+    ("min.cleanable.dirty.ratio", values.DOUBLE, ".5", ".5"),
+    ("cleanup.policy", values.LIST, "compact , delete", "compact,delete"),
+    ("cleanup.policy", values.LIST, " ", ""),
+    ("cleanup.policy", values.LIST, "", ""),
     ("compression.type", STRING, "1d", "1d"),
     ("x.ms", STRING, "1d", "1d"),
     ("num.io.threads", UNTOLD, "1d", "1d"),
@@ -84,57 +72,62 @@ PARSED = [
 
 @pytest.mark.parametrize(("key", "type_", "text", "sent"), PARSED)
 def test_what_is_sent(key: str, type_: ConfigType, text: str, sent: str) -> None:
-    assert parse_value(key, type_, text) == sent
+    assert values.parse_value(key, type_, text) == sent
 
 
 REFUSED = [
-    ("log.retention.minutes", INT, "90s", "log.retention.minutes: 90s is not a whole number of minutes"),
-    ("log.roll.hours", INT, "100ms", "log.roll.hours: 100ms is not a whole number of hours"),
-    ("quota.window.size.seconds", INT, "100ms", "quota.window.size.seconds: 100ms is not a whole number of seconds"),
-    ("retention.ms", LONG, "0.1ms", "retention.ms: 0.1ms is not a whole number of milliseconds"),
+    ("log.retention.minutes", values.INT, "90s", "log.retention.minutes: 90s is not a whole number of minutes"),
+    ("log.roll.hours", values.INT, "100ms", "log.roll.hours: 100ms is not a whole number of hours"),
+    (
+        "quota.window.size.seconds",
+        values.INT,
+        "100ms",
+        "quota.window.size.seconds: 100ms is not a whole number of seconds",
+    ),
+    ("retention.ms", values.LONG, "0.1ms", "retention.ms: 0.1ms is not a whole number of milliseconds"),
     (
         "retention.ms",
-        LONG,
+        values.LONG,
         "10MB",
         "retention.ms: 10MB is no amount of milliseconds; write for instance 250ms, 90s, 30min, 12h, 7d",
     ),
     (
         "retention.ms",
-        LONG,
+        values.LONG,
         "1m",
         "retention.ms: 1m is no amount of milliseconds; write for instance 250ms, 90s, 30min, 12h, 7d",
     ),
     (
         "segment.bytes",
-        INT,
+        values.INT,
         "10M",
         "segment.bytes: 10M may mean MB (powers of 1000) or MiB (powers of 1024): write which",
     ),
-    ("segment.bytes", INT, "1MB/s", "segment.bytes: 1MB/s is a rate, and a size is wanted: 1MB"),
+    ("segment.bytes", values.INT, "1MB/s", "segment.bytes: 1MB/s is a rate, and a size is wanted: 1MB"),
     (
         "segment.bytes",
-        INT,
+        values.INT,
         "1d",
         "segment.bytes: 1d is no amount of bytes; write for instance 512KiB, 10MB (10,000,000), 10MiB (10,485,760)",
     ),
     (
         "segment.bytes",
-        INT,
+        values.INT,
         "2GiB",
         "segment.bytes is from -2147483648 to 2147483647 (INT); 2147483648 is beyond that",
     ),
-    ("x.limit", SHORT, "32768", "x.limit is from -32768 to 32767 (SHORT); 32768 is beyond that"),
-    ("num.io.threads", INT, "many", "num.io.threads is a whole number, not 'many'"),
-    ("num.io.threads", INT, "1.0", "num.io.threads is a whole number, not '1.0'"),
-    ("num.io.threads", INT, "", "num.io.threads is a whole number, not ''"),
-    ("num.io.threads", INT, "٣", "num.io.threads is a whole number, not '٣'"),
-    ("preallocate", BOOLEAN, "yes", "preallocate is true or false, not 'yes'"),
-    ("ratio", DOUBLE, "half", "ratio is a number such as 0.5, not 'half'"),
-    ("ratio", DOUBLE, "NaN", "ratio is a number such as 0.5, not 'NaN'"),
-    ("ratio", DOUBLE, "1e999", "ratio is a number such as 0.5, not '1e999'"),
+    ("x.limit", values.SHORT, "32768", "x.limit is from -32768 to 32767 (SHORT); 32768 is beyond that"),
+    ("num.io.threads", values.INT, "many", "num.io.threads is a whole number, not 'many'"),
+    ("num.io.threads", values.INT, "1.0", "num.io.threads is a whole number, not '1.0'"),
+    ("num.io.threads", values.INT, "", "num.io.threads is a whole number, not ''"),
+    ("num.io.threads", values.INT, "٣", "num.io.threads is a whole number, not '٣'"),
+    ("preallocate", values.BOOLEAN, "yes", "preallocate is true or false, not 'yes'"),
+    ("ratio", values.DOUBLE, "half", "ratio is a number such as 0.5, not 'half'"),
+    ("ratio", values.DOUBLE, "NaN", "ratio is a number such as 0.5, not 'NaN'"),
+    ("ratio", values.DOUBLE, "1e999", "ratio is a number such as 0.5, not '1e999'"),
     (
         "retention.ms",
-        LONG,
+        values.LONG,
         "-1d",
         "retention.ms is a whole number of milliseconds (or, for instance, 250ms, 90s, 30min, 12h, 7d), not '-1d'",
     ),
@@ -144,7 +137,7 @@ REFUSED = [
 @pytest.mark.parametrize(("key", "type_", "text", "words"), REFUSED)
 def test_what_is_refused_and_how(key: str, type_: ConfigType, text: str, words: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011  # the words are compared below, whole
-        parse_value(key, type_, text)
+        values.parse_value(key, type_, text)
     assert str(refused.value) == words
 
 
@@ -165,16 +158,21 @@ def test_a_fraction_counts_exactly(whole: int, thousandths: int) -> None:
     assert parse_amount(f"{whole}.{thousandths:03}kB", Unit.BYTES) == whole * 1000 + thousandths
 
 
-@given(st.text(max_size=20), st.sampled_from([BOOLEAN, INT, SHORT, LONG, DOUBLE, LIST, STRING, UNTOLD]))
+@given(
+    st.text(max_size=20),
+    st.sampled_from(
+        [values.BOOLEAN, values.INT, values.SHORT, values.LONG, values.DOUBLE, values.LIST, STRING, UNTOLD]
+    ),
+)
 def test_any_text_is_parsed_or_refused_with_words(text: str, type_: ConfigType) -> None:
     for key in ("retention.ms", "segment.bytes", "a.throttled.rate", "anything"):
         try:
-            sent = parse_value(key, type_, text)
+            sent = values.parse_value(key, type_, text)
         except ValueError as refused:
             assert str(refused).startswith(key)  # noqa: PT017  # both ways are right, by the text
         else:
-            assert parse_value(key, type_, sent) == sent
-            assert canonical(type_, canonical(type_, sent)) == canonical(type_, sent)
+            assert values.parse_value(key, type_, sent) == sent
+            assert values.canonical(type_, values.canonical(type_, sent)) == values.canonical(type_, sent)
 
 
 def test_which_keys_have_which_unit() -> None:
@@ -204,7 +202,7 @@ QUOTAS = [
 
 @pytest.mark.parametrize(("key", "text", "value"), QUOTAS)
 def test_quotas(key: str, text: str, value: float) -> None:
-    assert parse_quota(key, text) == value
+    assert values.parse_quota(key, text) == value
 
 
 BAD_QUOTAS = [
@@ -234,7 +232,7 @@ BAD_QUOTAS = [
 @pytest.mark.parametrize(("key", "text", "words"), BAD_QUOTAS)
 def test_quotas_that_are_refused(key: str, text: str, words: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011  # the words are compared below, whole
-        parse_quota(key, text)
+        values.parse_quota(key, text)
     assert str(refused.value) == words
 
 
@@ -259,33 +257,33 @@ def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
     """And none of them is as good as zero."""
     record = BY_KEY[key]
     assert record.samples
-    assert all(parse_quota(key, sample) > record.near_zero for sample in record.samples)
+    assert all(values.parse_quota(key, sample) > record.near_zero for sample in record.samples)
     assert BY_KEY.keys() == set(QUOTA_KEYS)
 
 
 @pytest.mark.parametrize(("value", "text"), DOUBLES)
 def test_doubles_as_java_writes_them(value: float, text: str) -> None:
     """The texts are Double.toString's, from a JVM."""
-    assert java_double(value) == text
+    assert values.java_double(value) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_written_as_java_does_reads_as_itself(value: float) -> None:
-    text = java_double(value)
+    text = values.java_double(value)
     assert float(text) == value
     assert "." in text
     assert math.copysign(1, float(text)) == math.copysign(1, value)
 
 
 CANONICAL = [
-    (BOOLEAN, " TRUE ", "true"),
-    (INT, "007", "7"),
-    (LONG, "+7", "7"),
-    (LONG, "", ""),
-    (DOUBLE, "0.50", "0.5"),
-    (DOUBLE, "1e-4", "1.0E-4"),
-    (LIST, "a , b", "a,b"),
-    (LIST, "", ""),
+    (values.BOOLEAN, " TRUE ", "true"),
+    (values.INT, "007", "7"),
+    (values.LONG, "+7", "7"),
+    (values.LONG, "", ""),
+    (values.DOUBLE, "0.50", "0.5"),
+    (values.DOUBLE, "1e-4", "1.0E-4"),
+    (values.LIST, "a , b", "a,b"),
+    (values.LIST, "", ""),
     (STRING, " lz4 ", "lz4"),
     (UNTOLD, " x ", " x "),
     (PASSWORD, " x ", " x "),
@@ -294,14 +292,14 @@ CANONICAL = [
 
 @pytest.mark.parametrize(("type_", "text", "written"), CANONICAL)
 def test_values_as_brokers_write_them_back(type_: ConfigType, text: str, written: str) -> None:
-    assert canonical(type_, text) == written
+    assert values.canonical(type_, text) == written
 
 
 def test_items_of_a_list_count_once():
-    assert same_value(LIST, "a, b,a", "a,b")
-    assert not same_value(LIST, "a,b", "b,a")
-    assert not same_value(STRING, "a,a", "a")
-    assert same_value(LONG, "+5", "5")
+    assert values.same_value(values.LIST, "a, b,a", "a,b")
+    assert not values.same_value(values.LIST, "a,b", "b,a")
+    assert not values.same_value(STRING, "a,a", "a")
+    assert values.same_value(values.LONG, "+5", "5")
 
 
 UNORDERED_ITEMS = st.lists(st.sampled_from(["compact", "delete", " delete", "compact ", "other"]), max_size=5)
@@ -311,7 +309,7 @@ UNORDERED_ITEMS = st.lists(st.sampled_from(["compact", "delete", " delete", "com
 def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random) -> None:
     """In any order, with blanks, and as often as may be."""
     topic = topic_resource("t")
-    there = ConfigEntry("cleanup.policy", ",".join(items), DYNAMIC_TOPIC_CONFIG, type=LIST)
+    there = ConfigEntry("cleanup.policy", ",".join(items), DYNAMIC_TOPIC_CONFIG, type=values.LIST)
     known = Snapshot(configs={topic: ConfigSet((there,))})
     again = [*items, *items[:1]]
     chance.shuffle(again)
@@ -326,7 +324,7 @@ def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random
 
 def test_the_order_of_other_lists_counts() -> None:
     topic, key = broker_resource(1), "ssl.cipher.suites"
-    there = ConfigEntry(key, "A,B", DYNAMIC_BROKER_CONFIG, type=LIST)
+    there = ConfigEntry(key, "A,B", DYNAMIC_BROKER_CONFIG, type=values.LIST)
     report = stage(EMPTY, [SetConfig(topic, key, "B,A")], Snapshot(configs={topic: ConfigSet((there,))}))
     assert len(report.added) == 1
 

@@ -6,27 +6,26 @@ from console.embedded.spec import RELEASE_NAMES, release
 from console.model.feature_levels import feature_levels
 from console.model.releases import release_of
 from tests.contract.recorded import FOLDER
-from tests.support import record_dynamic_keys, record_feature_levels
+from tests.support import record_dynamic_keys, record_feature_levels, versions
 from tests.support.kafka_jars import NEWEST
-from tests.support.versions import PAGE, RELEASES, TRIED, in_page, kept, table
 
 
 def test_the_table_is_fresh() -> None:
-    fresh = in_page(PAGE.read_text(encoding="utf-8")) == table(kept())
+    fresh = versions.in_page(versions.PAGE.read_text(encoding="utf-8")) == versions.table(versions.kept())
     assert fresh, "run: python -m tests.support.versions (or with the releases that changed)"
 
 
 def test_every_release_was_tried_in_everything() -> None:
-    found = kept()
-    assert set(found) == set(RELEASES)
-    assert all(set(rows) == set(TRIED) for rows in found.values()), "run: python -m tests.support.versions"
+    found = versions.kept()
+    assert set(found) == set(versions.RELEASES)
+    assert all(set(rows) == set(versions.TRIED) for rows in found.values()), "run: python -m tests.support.versions"
 
 
 def test_the_newest_release_is_in_every_table() -> None:
     """What a release brings is known where it is run: its keys, its levels, its definitions, and what it answers."""
     assert RELEASE_NAMES[-1] == NEWEST
     assert NEWEST in record_dynamic_keys.RELEASES
-    assert RELEASES[NEWEST] in record_feature_levels.READ
+    assert versions.RELEASES[NEWEST] in record_feature_levels.READ
     assert (FOLDER / f"{NEWEST}.json.xz").is_file()
     supported = release(NEWEST).supported
     known = feature_levels()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_text
+from console.model import cluster
 from console.model.changes import AddVoter, RemoveVoter, VoterTarget
-from console.model.cluster import Broker, ClusterFeatures, ClusterInfo, Quorum, QuorumReplica, VoterEndpoint
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quorum import follows, majority
@@ -29,24 +29,26 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = 1_800_000_000_000
 
 
-def replica(node: int, *, away: bool = False, directory: str = "") -> QuorumReplica:
+def replica(node: int, *, away: bool = False, directory: str = "") -> cluster.QuorumReplica:
     at = NOW - (60_000 if away else 0)
-    return QuorumReplica(node, 50 if away else 100, 50 if away else 0, at, at, directory or f"of-{node}")
+    return cluster.QuorumReplica(node, 50 if away else 100, 50 if away else 0, at, at, directory or f"of-{node}")
 
 
 def seen(
-    voters: tuple[QuorumReplica, ...],
-    observers: tuple[QuorumReplica, ...] = (),
+    voters: tuple[cluster.QuorumReplica, ...],
+    observers: tuple[cluster.QuorumReplica, ...] = (),
     *,
     leader: int = 101,
     kraft: int = 1,
     controllers: tuple[int, ...] = (101, 102, 103, 104),
 ) -> Snapshot:
-    endpoints = tuple(VoterEndpoint(each, "CONTROLLER", f"c{each}", 9093) for each in controllers)
-    quorum = Quorum(leader, 7, 100, voters, observers, endpoints)
-    info = ClusterInfo("id", leader, (), controllers=tuple(Broker(each, "h", 1) for each in controllers))
+    endpoints = tuple(cluster.VoterEndpoint(each, "CONTROLLER", f"c{each}", 9093) for each in controllers)
+    quorum = cluster.Quorum(leader, 7, 100, voters, observers, endpoints)
+    info = cluster.ClusterInfo(
+        "id", leader, (), controllers=tuple(cluster.Broker(each, "h", 1) for each in controllers)
+    )
     known = with_quorum(with_cluster(Snapshot(), info, AT), quorum, AT)
-    return with_part(Part.FEATURES, known, ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
+    return with_part(Part.FEATURES, known, cluster.ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
 
 
 THREE = (replica(101), replica(102), replica(103))
@@ -184,6 +186,6 @@ def test_a_quorum_that_nobody_describes() -> None:
         (refused,) = stage(EMPTY, [edit], known).refused
         assert refused.reason == f"no leader of the quorum answers, which alone can change it: {away.message}"
         assert "Start controllers until most of the voters run" in refused.remedy
-        (refused,) = stage(EMPTY, [edit], replace(known, cluster=ClusterInfo("id", 1, ()))).refused
+        (refused,) = stage(EMPTY, [edit], replace(known, cluster=cluster.ClusterInfo("id", 1, ()))).refused
         assert refused.reason == f"the quorum is not known here: {away.message}"
         assert "--bootstrap-controller" in refused.remedy

@@ -23,49 +23,7 @@ from console.wire.schemas import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major
 from tests.support.patience import PATIENCE
-from tests.wire.recorded_requests import (
-    ALICE_READS,
-    BOB_IS_DENIED,
-    BROKER,
-    GROUP,
-    LIMIT,
-    LOGGER,
-    METRICS,
-    NO_SUCH_CLUSTER,
-    SET,
-    SUBTRACT,
-    TOPIC,
-    Build,
-    abort_markers,
-    alter_dirs,
-    alter_quotas,
-    alter_scram,
-    api_versions,
-    cancel_reassignment,
-    check_features,
-    create_acls,
-    create_token,
-    create_topics,
-    delete_acls,
-    delete_records,
-    delete_topics,
-    describe_acls,
-    describe_cluster,
-    describe_configs,
-    describe_quotas,
-    describe_scram,
-    elect,
-    fetch,
-    incremental,
-    latest_offsets,
-    legacy_alter,
-    metadata,
-    offsets_of,
-    partitions_of,
-    register_broker,
-    topic_partitions,
-    unregister_broker,
-)
+from tests.wire import recorded_requests
 from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 
 CLASSIC_GROUP = "billing"
@@ -84,7 +42,9 @@ class Recorder:
         step, api = self._step
         self.kept.append(Recorded(step, api, exchange))
 
-    async def ask(self, step: str, api: str, build: Build, until: Callable[[Any], bool] = lambda _: True) -> Any:
+    async def ask(
+        self, step: str, api: str, build: recorded_requests.Build, until: Callable[[Any], bool] = lambda _: True
+    ) -> Any:
         """The answer to one request, which is kept under that name.
 
         until: ask again until this holds of the answer, and keep that exchange: in KRaft a broker takes a moment to see
@@ -125,8 +85,8 @@ Ask = Callable[..., Awaitable[Any]]
 
 
 async def _the_cluster(ask: Ask) -> None:
-    await ask("versions", "api_versions", api_versions)
-    await ask("cluster", "describe_cluster", describe_cluster)
+    await ask("versions", "api_versions", recorded_requests.api_versions)
+    await ask("cluster", "describe_cluster", recorded_requests.describe_cluster)
     log = "__cluster_metadata"
     await ask(
         "quorum",
@@ -140,23 +100,29 @@ async def _the_cluster(ask: Ask) -> None:
 async def _topics(ask: Ask) -> UUID:
     """The id of orders."""
     orders = {"orders": (3, 1, {"retention.ms": "86400000", "cleanup.policy": "compact,delete"})}
-    await ask("topics checked", "create_topics", create_topics({"orders": (3, 9, {})}, validate_only=True))
     await ask(
-        "topics made", "create_topics", create_topics(orders | {"audit.log": (1, 1, {}), "bad name!": (1, 1, {})})
+        "topics checked", "create_topics", recorded_requests.create_topics({"orders": (3, 9, {})}, validate_only=True)
     )
-    await ask("topic there already", "create_topics", create_topics(orders))
-    await ask("partitions", "create_partitions", partitions_of)
+    await ask(
+        "topics made",
+        "create_topics",
+        recorded_requests.create_topics(orders | {"audit.log": (1, 1, {}), "bad name!": (1, 1, {})}),
+    )
+    await ask("topic there already", "create_topics", recorded_requests.create_topics(orders))
+    await ask("partitions", "create_partitions", recorded_requests.partitions_of)
     await ask(
         "all topics",
         "metadata",
-        metadata(None),
+        recorded_requests.metadata(None),
         until=lambda answer: sum(len(t.partitions) for t in answer.topics) == 7,
     )
-    named = await ask("named topics", "metadata", metadata(["orders", "missing"]))
+    named = await ask("named topics", "metadata", recorded_requests.metadata(["orders", "missing"]))
     both = ("orders", "missing")
-    await ask("partitions, first page", "describe_topic_partitions", topic_partitions(*both, limit=2))
+    await ask("partitions, first page", "describe_topic_partitions", recorded_requests.topic_partitions(*both, limit=2))
     await ask(
-        "partitions, next page", "describe_topic_partitions", topic_partitions(*both, limit=2, cursor=("orders", 2))
+        "partitions, next page",
+        "describe_topic_partitions",
+        recorded_requests.topic_partitions(*both, limit=2, cursor=("orders", 2)),
     )
     (found,) = (topic.topic_id for topic in named.topics if topic.name == "orders")
     assert isinstance(found, UUID)
@@ -165,24 +131,33 @@ async def _topics(ask: Ask) -> UUID:
 
 async def _configs(ask: Ask) -> None:
     changes = {
-        (TOPIC, "orders"): [("min.insync.replicas", SET, "1"), ("cleanup.policy", SUBTRACT, "compact")],
-        (TOPIC, "missing"): [("retention.ms", SET, "1")],
-        (BROKER, ""): [("log.cleaner.threads", SET, "2")],
-        (BROKER, "1"): [("log.retention.ms", SET, "5000000")],
-        (METRICS, "fleet"): [("interval.ms", SET, "60000")],
+        (recorded_requests.TOPIC, "orders"): [
+            ("min.insync.replicas", recorded_requests.SET, "1"),
+            ("cleanup.policy", recorded_requests.SUBTRACT, "compact"),
+        ],
+        (recorded_requests.TOPIC, "missing"): [("retention.ms", recorded_requests.SET, "1")],
+        (recorded_requests.BROKER, ""): [("log.cleaner.threads", recorded_requests.SET, "2")],
+        (recorded_requests.BROKER, "1"): [("log.retention.ms", recorded_requests.SET, "5000000")],
+        (recorded_requests.METRICS, "fleet"): [("interval.ms", recorded_requests.SET, "60000")],
     }
-    await ask("configs altered", "incremental_alter_configs", incremental(changes))
+    await ask("configs altered", "incremental_alter_configs", recorded_requests.incremental(changes))
     wrong = {
-        (TOPIC, "orders"): [("no.such.key", SET, "1")],
-        (TOPIC, "audit.log"): [("retention.ms", SET, "soon")],
-        (BROKER, "1"): [("log.dirs", SET, "/elsewhere")],
+        (recorded_requests.TOPIC, "orders"): [("no.such.key", recorded_requests.SET, "1")],
+        (recorded_requests.TOPIC, "audit.log"): [("retention.ms", recorded_requests.SET, "soon")],
+        (recorded_requests.BROKER, "1"): [("log.dirs", recorded_requests.SET, "/elsewhere")],
     }
-    await ask("configs refused", "incremental_alter_configs", incremental(wrong, validate_only=True))
-    await ask("configs replaced", "alter_configs", legacy_alter("audit.log", {"retention.bytes": "1000"}))
+    await ask("configs refused", "incremental_alter_configs", recorded_requests.incremental(wrong, validate_only=True))
+    await ask(
+        "configs replaced", "alter_configs", recorded_requests.legacy_alter("audit.log", {"retention.bytes": "1000"})
+    )
     await ask(
         "topic configs",
         "describe_configs",
-        describe_configs((TOPIC, "orders"), (TOPIC, "audit.log"), (TOPIC, "missing")),
+        recorded_requests.describe_configs(
+            (recorded_requests.TOPIC, "orders"),
+            (recorded_requests.TOPIC, "audit.log"),
+            (recorded_requests.TOPIC, "missing"),
+        ),
         until=lambda answer: (
             has_override(answer, 0, "min.insync.replicas") and has_override(answer, 1, "retention.bytes")
         ),
@@ -190,24 +165,26 @@ async def _configs(ask: Ask) -> None:
     await ask(
         "broker configs",
         "describe_configs",
-        describe_configs((BROKER, "1"), documentation=True),
+        recorded_requests.describe_configs((recorded_requests.BROKER, "1"), documentation=True),
         until=lambda answer: has_override(answer, 0, "log.retention.ms"),
     )
     await ask(
         "cluster default",
         "describe_configs",
-        describe_configs((BROKER, "")),
+        recorded_requests.describe_configs((recorded_requests.BROKER, "")),
         until=lambda answer: has_override(answer, 0, "log.cleaner.threads"),
     )
-    await ask("wrong broker", "describe_configs", describe_configs((BROKER, "2")))
-    await ask("loggers", "describe_configs", describe_configs((LOGGER, "1")))
+    await ask("wrong broker", "describe_configs", recorded_requests.describe_configs((recorded_requests.BROKER, "2")))
+    await ask("loggers", "describe_configs", recorded_requests.describe_configs((recorded_requests.LOGGER, "1")))
     await ask(
         "client metrics",
         "describe_configs",
-        describe_configs((METRICS, "fleet")),
+        recorded_requests.describe_configs((recorded_requests.METRICS, "fleet")),
         until=lambda answer: has_override(answer, 0, "interval.ms"),
     )
-    await ask("group configs", "describe_configs", describe_configs((GROUP, "somebody")))
+    await ask(
+        "group configs", "describe_configs", recorded_requests.describe_configs((recorded_requests.GROUP, "somebody"))
+    )
     await ask("config resources", "list_config_resources", lambda kio: kio.ListConfigResourcesRequest())
 
 
@@ -221,25 +198,51 @@ async def _quotas_acls_scram(ask: Ask) -> None:
         ({"user": "carol"}, {"no_such_key": 1.0}),
         ({"ip": "10.1.2.3", "user": "carol"}, {"producer_byte_rate": 1.0}),
     ]
-    await ask("quotas checked", "alter_client_quotas", alter_quotas(quotas[-2:], validate_only=True))
-    await ask("quotas altered", "alter_client_quotas", alter_quotas(quotas))
-    await ask("all quotas", "describe_client_quotas", describe_quotas(), until=lambda answer: len(answer.entries) == 5)
-    await ask("quotas of alice alone", "describe_client_quotas", describe_quotas(("user", 0, "alice"), strict=True))
-    await ask("quotas of no type", "describe_client_quotas", describe_quotas(("planet", 2, None)))
-    await ask("acls made", "create_acls", create_acls(ALICE_READS, BOB_IS_DENIED, NO_SUCH_CLUSTER))
-    await ask("all acls", "describe_acls", describe_acls, until=lambda answer: len(answer.resources) == 2)
-    await ask("acls deleted", "delete_acls", delete_acls)
-    await ask("token refused", "create_delegation_token", create_token)
-    await ask("scram altered", "alter_user_scram_credentials", alter_scram)
-    await ask("all scram", "describe_user_scram_credentials", describe_scram(), until=lambda answer: answer.results)
-    await ask("scram of two", "describe_user_scram_credentials", describe_scram("alice", "nobody"))
+    await ask("quotas checked", "alter_client_quotas", recorded_requests.alter_quotas(quotas[-2:], validate_only=True))
+    await ask("quotas altered", "alter_client_quotas", recorded_requests.alter_quotas(quotas))
+    await ask(
+        "all quotas",
+        "describe_client_quotas",
+        recorded_requests.describe_quotas(),
+        until=lambda answer: len(answer.entries) == 5,
+    )
+    await ask(
+        "quotas of alice alone",
+        "describe_client_quotas",
+        recorded_requests.describe_quotas(("user", 0, "alice"), strict=True),
+    )
+    await ask("quotas of no type", "describe_client_quotas", recorded_requests.describe_quotas(("planet", 2, None)))
+    await ask(
+        "acls made",
+        "create_acls",
+        recorded_requests.create_acls(
+            recorded_requests.ALICE_READS, recorded_requests.BOB_IS_DENIED, recorded_requests.NO_SUCH_CLUSTER
+        ),
+    )
+    await ask(
+        "all acls", "describe_acls", recorded_requests.describe_acls, until=lambda answer: len(answer.resources) == 2
+    )
+    await ask("acls deleted", "delete_acls", recorded_requests.delete_acls)
+    await ask("token refused", "create_delegation_token", recorded_requests.create_token)
+    await ask("scram altered", "alter_user_scram_credentials", recorded_requests.alter_scram)
+    await ask(
+        "all scram",
+        "describe_user_scram_credentials",
+        recorded_requests.describe_scram(),
+        until=lambda answer: answer.results,
+    )
+    await ask("scram of two", "describe_user_scram_credentials", recorded_requests.describe_scram("alice", "nobody"))
     dirs = await ask(
         "log dirs",
         "describe_log_dirs",
         lambda kio: kio.DescribeLogDirsRequest(topics=None),
         until=lambda answer: sum(len(t.partitions) for t in answer.results[0].topics) == 7,
     )
-    await ask("log dirs altered", "alter_replica_log_dirs", alter_dirs(dirs.results[0].log_dir, "/elsewhere"))
+    await ask(
+        "log dirs altered",
+        "alter_replica_log_dirs",
+        recorded_requests.alter_dirs(dirs.results[0].log_dir, "/elsewhere"),
+    )
 
 
 async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
@@ -277,8 +280,8 @@ async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
                 group_ids=(CLASSIC_GROUP,), include_authorized_operations=False
             ),
         )
-        await ask("committed", "offset_fetch", offsets_of(CLASSIC_GROUP))
-        await ask("latest", "list_offsets", latest_offsets)
+        await ask("committed", "offset_fetch", recorded_requests.offsets_of(CLASSIC_GROUP))
+        await ask("latest", "list_offsets", recorded_requests.latest_offsets)
     finally:
         await consumer.stop()
 
@@ -332,26 +335,28 @@ async def _transactions(ask: Ask, cluster: KafkaCluster, orders: UUID) -> None:
     await ask(
         "records",
         "fetch",
-        fetch("orders", orders, {0: 0, 1: 0, 2: 99, 9: 0}),
+        recorded_requests.fetch("orders", orders, {0: 0, 1: 0, 2: 99, 9: 0}),
         until=lambda answer: part_of(answer, 0).last_stable_offset == 6,
     )
-    await ask("markers", "write_txn_markers", abort_markers)
+    await ask("markers", "write_txn_markers", recorded_requests.abort_markers)
 
 
 async def _records_deleted(ask: Ask, orders: UUID) -> None:
     """Partition 0's before offset 3, all of partition 1; more than partition 2 has is refused."""
     await ask(
-        "records deleted", "delete_records", delete_records({"orders": {0: 3, 1: -1, 2: 99, 9: 0}, "missing": {0: 0}})
+        "records deleted",
+        "delete_records",
+        recorded_requests.delete_records({"orders": {0: 3, 1: -1, 2: 99, 9: 0}, "missing": {0: 0}}),
     )
-    await ask("records left", "fetch", fetch("orders", orders, {0: 3, 1: 0}))
+    await ask("records left", "fetch", recorded_requests.fetch("orders", orders, {0: 3, 1: 0}))
 
 
 async def _features(ask: Ask) -> None:
     """Checks alone: of a level that both releases may go back to, and of a feature that neither knows."""
     fine = ("group.version", 0, 2)
-    await ask("features checked", "update_features", check_features(fine))
-    await ask("features refused", "update_features", check_features(fine, ("nope", 2, 1)))
-    await ask("versions after the checks", "api_versions", api_versions)
+    await ask("features checked", "update_features", recorded_requests.check_features(fine))
+    await ask("features refused", "update_features", recorded_requests.check_features(fine, ("nope", 2, 1)))
+    await ask("versions after the checks", "api_versions", recorded_requests.api_versions)
 
 
 async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
@@ -359,8 +364,8 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
     (controller,) = cluster.controller_addresses
     apart = Link(ConnectionSettings(bootstrap=(controller,)))
     try:
-        versions = await apart.call_apart(controller, "api_versions", api_versions, PATIENCE)
-        register = register_broker(2, cluster.cluster_id, versions.supported_features)
+        versions = await apart.call_apart(controller, "api_versions", recorded_requests.api_versions, PATIENCE)
+        register = recorded_requests.register_broker(2, cluster.cluster_id, versions.supported_features)
         connection = await apart.routes.connections.open_apart(controller)
         request = connection.prepare("broker_registration", connection.version("broker_registration") or 0, register)
         registered = decode(await connection.send(request))
@@ -369,11 +374,21 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
     finally:
         await apart.close()
     if major(cluster.version) >= 4:
-        await ask("fenced broker", "describe_cluster", describe_cluster, until=lambda answer: len(answer.brokers) == 2)
-    await ask("broker unregistered", "unregister_broker", unregister_broker(2))
-    await ask("unknown broker", "unregister_broker", unregister_broker(77))
+        await ask(
+            "fenced broker",
+            "describe_cluster",
+            recorded_requests.describe_cluster,
+            until=lambda answer: len(answer.brokers) == 2,
+        )
+    await ask("broker unregistered", "unregister_broker", recorded_requests.unregister_broker(2))
+    await ask("unknown broker", "unregister_broker", recorded_requests.unregister_broker(77))
     if major(cluster.version) >= 4:
-        await ask("broker gone", "describe_cluster", describe_cluster, until=lambda answer: len(answer.brokers) == 1)
+        await ask(
+            "broker gone",
+            "describe_cluster",
+            recorded_requests.describe_cluster,
+            until=lambda answer: len(answer.brokers) == 1,
+        )
 
 
 def part_of(answer: Any, number: int) -> Any:
@@ -402,12 +417,17 @@ async def _moves_and_deletions(ask: Ask) -> None:
     await ask(
         "reassignments",
         "list_partition_reassignments",
-        lambda kio: kio.ListPartitionReassignmentsRequest(topics=None, timeout=LIMIT),
+        lambda kio: kio.ListPartitionReassignmentsRequest(topics=None, timeout=recorded_requests.LIMIT),
     )
-    await ask("nothing to cancel", "alter_partition_reassignments", cancel_reassignment)
-    await ask("elections", "elect_leaders", elect)
+    await ask("nothing to cancel", "alter_partition_reassignments", recorded_requests.cancel_reassignment)
+    await ask("elections", "elect_leaders", recorded_requests.elect)
     # controller_mutation_rate of the default user is 0.5 a second since the quotas were altered.
-    await ask("topics deleted", "delete_topics", delete_topics, until=lambda answer: not is_throttled(answer))
+    await ask(
+        "topics deleted",
+        "delete_topics",
+        recorded_requests.delete_topics,
+        until=lambda answer: not is_throttled(answer),
+    )
 
 
 def main() -> int:

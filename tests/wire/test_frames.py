@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
+from console.wire import frames
 from console.wire.aiokafka_request import THROTTLE_FIRST, RawResponse
 from console.wire.bounds_check import MalformedFrame
-from console.wire.frames import (
-    Unencodable,
-    decode_body,
-    encode_header,
-    encode_payload,
-    has_flexible_response_header,
-    split_response,
-)
 from console.wire.schemas import BY_VERSION, for_version, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
@@ -44,13 +37,13 @@ def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: 
     """RequestHeader.json: the client id keeps the old string format even here; then no tagged fields."""
     name = client_id.encode()
     wanted = struct.pack(">hhih", 32, 4, correlation_id, len(name)) + name + b"\x00"
-    assert encode_header(FLEXIBLE, correlation_id, client_id) == wanted
+    assert frames.encode_header(FLEXIBLE, correlation_id, client_id) == wanted
 
 
 @given(ids, names)
 def test_any_other_request_header_is_version_1(correlation_id: int, client_id: str) -> None:
     name = client_id.encode()
-    assert encode_header(NOT_FLEXIBLE, correlation_id, client_id) == (
+    assert frames.encode_header(NOT_FLEXIBLE, correlation_id, client_id) == (
         struct.pack(">hhih", 29, 1, correlation_id, len(name)) + name
     )
 
@@ -59,56 +52,60 @@ def test_a_flexible_payload_by_hand() -> None:
     topic = DescribeConfigsResource(resource_type=2, resource_name="tö", configuration_keys=("a",))
     payload = DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
     resources = b"\x02" + b"\x02" + b"\x04t\xc3\xb6" + b"\x02\x02a" + b"\x00"
-    assert encode_payload(payload) == resources + b"\x01" + b"\x00" + b"\x00"
+    assert frames.encode_payload(payload) == resources + b"\x01" + b"\x00" + b"\x00"
 
 
 def test_a_payload_of_the_old_format_by_hand() -> None:
-    assert encode_payload(NOT_FLEXIBLE) == b"\x02\xff\xff\x03\x00\x07User:\xc3\xbc\xff\xff\x01\x01"
+    assert frames.encode_payload(NOT_FLEXIBLE) == b"\x02\xff\xff\x03\x00\x07User:\xc3\xbc\xff\xff\x01\x01"
 
 
 @given(ids, st.binary(max_size=50))
 def test_a_response_is_split_behind_its_header(correlation_id: int, body: bytes) -> None:
     old = struct.pack(">i", correlation_id)
-    assert split_response(response_type("describe_acls", 1), old + body) == (correlation_id, body)
-    assert split_response(response_type("describe_acls", 2), old + b"\x00" + body) == (correlation_id, body)
+    assert frames.split_response(response_type("describe_acls", 1), old + body) == (correlation_id, body)
+    assert frames.split_response(response_type("describe_acls", 2), old + b"\x00" + body) == (correlation_id, body)
 
 
 @given(ids, st.binary(max_size=200), st.binary(max_size=50))
 def test_tagged_fields_in_a_response_header_are_passed_over(correlation_id: int, tag: bytes, body: bytes) -> None:
     size = bytes([len(tag)]) if len(tag) < 128 else bytes([len(tag) & 0x7F | 0x80, len(tag) >> 7])
     header = struct.pack(">i", correlation_id) + b"\x01" + b"\x05" + size + tag
-    assert split_response(response_type("metadata", 12), header + body) == (correlation_id, body)
+    assert frames.split_response(response_type("metadata", 12), header + body) == (correlation_id, body)
 
 
 @given(st.binary(max_size=3))
 def test_less_than_a_header_is_malformed(frame: bytes) -> None:
     with pytest.raises(MalformedFrame):
-        split_response(response_type("metadata", 12), frame)
+        frames.split_response(response_type("metadata", 12), frame)
 
 
 def test_the_answer_to_apiversions_has_the_old_header_always() -> None:
     """KIP-511: a client can't know yet what the broker speaks."""
-    assert split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
+    assert frames.split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
 
 
 @pytest.mark.parametrize("name", ["\udcff", "a\ud800b"])
 def test_text_that_is_not_unicode_is_not_sent(name: str) -> None:
     topic = DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
-    with pytest.raises(Unencodable, match="DescribeConfigsRequest v4"):
-        encode_payload(DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False))
+    with pytest.raises(frames.Unencodable, match="DescribeConfigsRequest v4"):
+        frames.encode_payload(
+            DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+        )
 
 
 def test_a_number_out_of_range_is_not_sent() -> None:
     topic = DescribeConfigsResource(resource_type=300, resource_name="t", configuration_keys=None)
-    with pytest.raises(Unencodable):
-        encode_payload(DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False))
+    with pytest.raises(frames.Unencodable):
+        frames.encode_payload(
+            DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+        )
 
 
 def test_a_field_that_a_version_lacks_is_left_out() -> None:
     oldest = for_version(
         request_type("describe_configs", 1), resources=(), include_synonyms=True, include_documentation=1
     )
-    assert encode_payload(oldest) == b"\x00\x00\x00\x00\x01"
+    assert frames.encode_payload(oldest) == b"\x00\x00\x00\x00\x01"
 
 
 def test_versions_are_those_that_kio_has() -> None:
@@ -121,7 +118,7 @@ def test_versions_are_those_that_kio_has() -> None:
 def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made_for_it() -> None:
     throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
     with pytest.raises(MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
-        decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
+        frames.decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
 
 
 def test_the_response_header_follows_from_the_request_for_every_message_of_kafka() -> None:
@@ -131,7 +128,7 @@ def test_the_response_header_follows_from_the_request_for_every_message_of_kafka
                 request, response = request_type(api, version), response_type(api, version)
             except KeyError:  # data that is no request
                 continue
-            flexible = has_flexible_response_header(api, request)
+            flexible = frames.has_flexible_response_header(api, request)
             assert flexible is response.__header_schema__.__flexible__, (api, version)
 
 

@@ -22,33 +22,33 @@ from console.wire.frames import encode_header, encode_payload, open_reader
 from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import api_key, request_type, response_type
 from console.wire.tagged_fields import without_unknown_tags
-from tests.wire.recordings import FOLDER, VERSIONS, Recorded, Recording, errors, named, read
+from tests.wire import recordings
 
-ALL = [(kafka, recorded.step) for kafka in VERSIONS for recorded in read(kafka).exchanges]
+ALL = [(kafka, recorded.step) for kafka in recordings.VERSIONS for recorded in recordings.read(kafka).exchanges]
 
 
-@pytest.fixture(params=VERSIONS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return read(request.param)
+@pytest.fixture(params=recordings.VERSIONS)
+def recording(request: pytest.FixtureRequest) -> recordings.Recording:
+    return recordings.read(request.param)
 
 
 @pytest.fixture(params=ALL, ids="-".join)
-def recorded(request: pytest.FixtureRequest) -> Recorded:
+def recorded(request: pytest.FixtureRequest) -> recordings.Recorded:
     kafka, step = request.param
-    return read(kafka)[step]
+    return recordings.read(kafka)[step]
 
 
 # --- every frame
 
 
-def test_every_byte_of_a_response_is_read(recorded: Recorded) -> None:
+def test_every_byte_of_a_response_is_read(recorded: recordings.Recorded) -> None:
     kio = response_type(recorded.api, recorded.exchange.version)
     entity, size = open_reader(kio)(recorded.body, 0)
     assert size == len(recorded.body)
     assert entity == recorded.decode()
 
 
-def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorded: Recorded) -> None:
+def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorded: recordings.Recorded) -> None:
     kio = request_type(recorded.api, recorded.exchange.version)
     frame = recorded.exchange.request
     header, size = entity_reader(kio.__header_schema__)(frame, 0)
@@ -58,14 +58,14 @@ def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorde
     assert encode_header(payload, header.correlation_id, header.client_id or "") + encode_payload(payload) == frame
 
 
-def test_taking_unknown_tags_out_changes_nothing_where_there_are_none(recorded: Recorded) -> None:
+def test_taking_unknown_tags_out_changes_nothing_where_there_are_none(recorded: recordings.Recorded) -> None:
     kio = response_type(recorded.api, recorded.exchange.version)
     body = bytes(recorded.body)
     assert without_unknown_tags(kio, body) == (body, len(body))
 
 
 def test_the_recordings_are_small() -> None:
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 1 << 20
+    assert sum(path.stat().st_size for path in recordings.FOLDER.iterdir()) <= 1 << 20
 
 
 def test_every_api_that_the_client_calls_is_recorded() -> None:
@@ -74,34 +74,37 @@ def test_every_api_that_the_client_calls_is_recorded() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("call", "call_raw"):
                 called |= {arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)}
-    assert called <= {recorded.api for recorded in read("4.3.0").exchanges}
+    assert called <= {recorded.api for recorded in recordings.read("4.3.0").exchanges}
     assert {"metadata", "describe_configs"} <= called
 
 
 # --- the cluster
 
 
-def test_versions(recording: Recording) -> None:
-    keys = named(recording["versions"].decode().api_keys, "api_key")
+def test_versions(recording: recordings.Recording) -> None:
+    keys = recordings.named(recording["versions"].decode().api_keys, "api_key")
     highest = {"3.9.1": {3: 12, 60: 1, 35: 4, 9: 9}, "4.3.0": {3: 13, 60: 2, 35: 5, 9: 10}}[recording.kafka]
     assert {key: keys[key].max_version for key in highest} == highest
     assert recording["all topics"].exchange.version == highest[3]
 
 
-def test_finalized_features(recording: Recording) -> None:
-    features = named(recording["versions"].decode().finalized_features, "name")
+def test_finalized_features(recording: recordings.Recording) -> None:
+    features = recordings.named(recording["versions"].decode().finalized_features, "name")
     level = {"3.9.1": 21, "4.3.0": 30}[recording.kafka]  # 3.9-IV0 and 4.3-IV0 of MetadataVersion
     assert features["metadata.version"].max_version_level == level
 
 
-def test_features_that_were_checked(recording: Recording) -> None:
+def test_features_that_were_checked(recording: recordings.Recording) -> None:
     """Up to v1 each feature has its result; v2 (Kafka 4) has one answer for all and names the one that is wrong."""
     checked, refused = recording["features checked"].decode(), recording["features refused"].decode()
     wrong = "Invalid update version 2 for feature nope. Local controller 1 does not support this feature."
     if recording.kafka == "3.9.1":
-        assert errors(checked.results, "feature") == {"group.version": "NONE"}
-        assert errors(refused.results, "feature") == {"group.version": "NONE", "nope": "INVALID_UPDATE_VERSION"}
-        assert named(refused.results, "feature")["nope"].error_message == wrong
+        assert recordings.errors(checked.results, "feature") == {"group.version": "NONE"}
+        assert recordings.errors(refused.results, "feature") == {
+            "group.version": "NONE",
+            "nope": "INVALID_UPDATE_VERSION",
+        }
+        assert recordings.named(refused.results, "feature")["nope"].error_message == wrong
     else:
         assert error_name(refused.error_code) == "INVALID_UPDATE_VERSION"
         assert refused.error_message.endswith(wrong)
@@ -110,18 +113,18 @@ def test_features_that_were_checked(recording: Recording) -> None:
     assert set(after.finalized_features) == set(before.finalized_features)
 
 
-def test_registrations(recording: Recording) -> None:
+def test_registrations(recording: recordings.Recording) -> None:
     """Broker 2 was registered and never ran."""
     assert error_name(recording["broker unregistered"].decode().error_code) == "NONE"
     assert error_name(recording["unknown broker"].decode().error_code) == "BROKER_ID_NOT_REGISTERED"
     if recording.kafka == "4.3.0":  # DescribeCluster has fenced brokers from v2 on
-        known = named(recording["fenced broker"].decode().brokers, "broker_id")
+        known = recordings.named(recording["fenced broker"].decode().brokers, "broker_id")
         assert {number: broker.is_fenced for number, broker in known.items()} == {1: False, 2: True}
         assert (known[2].host, known[2].port, known[2].rack) == ("127.0.0.1", 9, "rack-2")
-        assert list(named(recording["broker gone"].decode().brokers, "broker_id")) == [1]
+        assert list(recordings.named(recording["broker gone"].decode().brokers, "broker_id")) == [1]
 
 
-def test_cluster(recording: Recording) -> None:
+def test_cluster(recording: recordings.Recording) -> None:
     answer = recording["cluster"].decode()
     (broker,) = answer.brokers
     assert answer.cluster_id == recording.cluster_id
@@ -129,7 +132,7 @@ def test_cluster(recording: Recording) -> None:
     assert getattr(broker, "is_fenced", False) is False
 
 
-def test_quorum(recording: Recording) -> None:
+def test_quorum(recording: recordings.Recording) -> None:
     (topic,) = recording["quorum"].decode().topics
     (partition,) = topic.partitions
     assert (topic.topic_name, partition.partition_index) == ("__cluster_metadata", 0)
@@ -142,30 +145,34 @@ def test_quorum(recording: Recording) -> None:
 # --- topics
 
 
-def test_topics_made(recording: Recording) -> None:
-    assert errors(recording["topics checked"].decode().topics, "name") == {"orders": "INVALID_REPLICATION_FACTOR"}
+def test_topics_made(recording: recordings.Recording) -> None:
+    assert recordings.errors(recording["topics checked"].decode().topics, "name") == {
+        "orders": "INVALID_REPLICATION_FACTOR"
+    }
     made = recording["topics made"].decode().topics
-    assert errors(made, "name") == {
+    assert recordings.errors(made, "name") == {
         "orders": "NONE",
         "audit.log": "NONE",
         "bad name!": "INVALID_TOPIC_EXCEPTION",
     }
-    orders = named(made, "name")["orders"]
+    orders = recordings.named(made, "name")["orders"]
     assert (orders.num_partitions, orders.replication_factor) == (3, 1)
-    configs = named(orders.configs, "name")
+    configs = recordings.named(orders.configs, "name")
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("86400000", 1)
-    assert errors(recording["topic there already"].decode().topics, "name") == {"orders": "TOPIC_ALREADY_EXISTS"}
+    assert recordings.errors(recording["topic there already"].decode().topics, "name") == {
+        "orders": "TOPIC_ALREADY_EXISTS"
+    }
 
 
-def test_partitions(recording: Recording) -> None:
+def test_partitions(recording: recordings.Recording) -> None:
     results = recording["partitions"].decode().results
-    assert errors(results, "name") == {"audit.log": "NONE", "orders": "INVALID_PARTITIONS"}
+    assert recordings.errors(results, "name") == {"audit.log": "NONE", "orders": "INVALID_PARTITIONS"}
 
 
-def test_metadata(recording: Recording) -> None:
+def test_metadata(recording: recordings.Recording) -> None:
     answer = recording["all topics"].decode()
     assert (answer.cluster_id, answer.controller_id) == (recording.cluster_id, 1)
-    topics = named(answer.topics, "name")
+    topics = recordings.named(answer.topics, "name")
     assert {name: sorted(p.partition_index for p in topic.partitions) for name, topic in topics.items()} == {
         "orders": [0, 1, 2],
         "audit.log": [0, 1, 2, 3],
@@ -173,32 +180,32 @@ def test_metadata(recording: Recording) -> None:
     for topic in topics.values():
         for partition in topic.partitions:
             assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, (1,), (1,))
-    assert errors(recording["named topics"].decode().topics, "name") == {
+    assert recordings.errors(recording["named topics"].decode().topics, "name") == {
         "orders": "NONE",
         "missing": "UNKNOWN_TOPIC_OR_PARTITION",
     }
-    made = named(recording["topics made"].decode().topics, "name")
+    made = recordings.named(recording["topics made"].decode().topics, "name")
     assert topics["orders"].topic_id == made["orders"].topic_id
 
 
-def test_pages_of_partitions(recording: Recording) -> None:
+def test_pages_of_partitions(recording: recordings.Recording) -> None:
     """At most two partitions a page."""
     first, following = recording["partitions, first page"].decode(), recording["partitions, next page"].decode()
-    assert errors(first.topics, "name") == {"missing": "UNKNOWN_TOPIC_OR_PARTITION", "orders": "NONE"}
+    assert recordings.errors(first.topics, "name") == {"missing": "UNKNOWN_TOPIC_OR_PARTITION", "orders": "NONE"}
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("orders", 2)
     (rest,) = following.topics
     assert (rest.name, following.next_cursor) == ("orders", None)
-    orders = named(first.topics, "name")["orders"]
-    made = named(recording["topics made"].decode().topics, "name")
+    orders = recordings.named(first.topics, "name")["orders"]
+    made = recordings.named(recording["topics made"].decode().topics, "name")
     assert orders.topic_id == rest.topic_id == made["orders"].topic_id
-    assert [list(named(topic.partitions, "partition_index")) for topic in (orders, rest)] == [[0, 1], [2]]
+    assert [list(recordings.named(topic.partitions, "partition_index")) for topic in (orders, rest)] == [[0, 1], [2]]
     for partition in (*orders.partitions, *rest.partitions):
         assert (partition.error_code, partition.leader_id, partition.replica_nodes) == (0, 1, (1,))
         assert (partition.isr_nodes, partition.eligible_leader_replicas, partition.last_known_elr) == ((1,), (), ())
 
 
-def test_topics_deleted(recording: Recording) -> None:
-    assert errors(recording["topics deleted"].decode().responses, "name") == {
+def test_topics_deleted(recording: recordings.Recording) -> None:
+    assert recordings.errors(recording["topics deleted"].decode().responses, "name") == {
         "audit.log": "NONE",
         "missing": "UNKNOWN_TOPIC_OR_PARTITION",
     }
@@ -207,8 +214,8 @@ def test_topics_deleted(recording: Recording) -> None:
 # --- configs
 
 
-def test_configs_altered(recording: Recording) -> None:
-    assert errors(recording["configs altered"].decode().responses, "resource_type", "resource_name") == {
+def test_configs_altered(recording: recordings.Recording) -> None:
+    assert recordings.errors(recording["configs altered"].decode().responses, "resource_type", "resource_name") == {
         (2, "orders"): "NONE",
         (2, "missing"): "UNKNOWN_TOPIC_OR_PARTITION",
         (4, ""): "NONE",
@@ -216,26 +223,26 @@ def test_configs_altered(recording: Recording) -> None:
         (16, "fleet"): "NONE",
     }
     refused = recording["configs refused"].decode().responses
-    assert errors(refused, "resource_type", "resource_name") == {
+    assert recordings.errors(refused, "resource_type", "resource_name") == {
         (2, "orders"): "INVALID_CONFIG",
         (2, "audit.log"): "INVALID_CONFIG",
         (4, "1"): "INVALID_REQUEST",
     }
-    messages = named(refused, "resource_name")
+    messages = recordings.named(refused, "resource_name")
     assert messages["orders"].error_message == "Unknown topic config name: no.such.key"
     assert "log.dirs" in messages["1"].error_message
-    assert errors(recording["configs replaced"].decode().responses, "resource_name") == {"audit.log": "NONE"}
+    assert recordings.errors(recording["configs replaced"].decode().responses, "resource_name") == {"audit.log": "NONE"}
 
 
-def test_topic_configs(recording: Recording) -> None:
+def test_topic_configs(recording: recordings.Recording) -> None:
     answer = recording["topic configs"].decode()
-    assert errors(answer.results, "resource_name") == {
+    assert recordings.errors(answer.results, "resource_name") == {
         "orders": "NONE",
         "audit.log": "NONE",
         "missing": "UNKNOWN_TOPIC_OR_PARTITION",
     }
-    results = named(answer.results, "resource_name")
-    orders = named(results["orders"].configs, "name")
+    results = recordings.named(answer.results, "resource_name")
+    orders = recordings.named(results["orders"].configs, "name")
     overrides = {name: config.value for name, config in orders.items() if config.config_source == 1}
     assert overrides == {"retention.ms": "86400000", "cleanup.policy": "delete", "min.insync.replicas": "1"}
     retention = orders["retention.ms"]
@@ -245,14 +252,14 @@ def test_topic_configs(recording: Recording) -> None:
         ("log.retention.hours", "168", 5),
     ]
     assert retention.config_type == 5
-    audit = named(results["audit.log"].configs, "name")
+    audit = recordings.named(results["audit.log"].configs, "name")
     assert (audit["retention.bytes"].value, audit["retention.bytes"].config_source) == ("1000", 1)
     assert (audit["retention.ms"].value, audit["retention.ms"].config_source) == ("5000000", 2)
 
 
-def test_broker_configs(recording: Recording) -> None:
+def test_broker_configs(recording: recordings.Recording) -> None:
     (result,) = recording["broker configs"].decode().results
-    configs = named(result.configs, "name")
+    configs = recordings.named(result.configs, "name")
     assert (configs["node.id"].value, configs["node.id"].config_source, configs["node.id"].read_only) == ("1", 4, True)
     assert (configs["log.cleaner.threads"].value, configs["log.cleaner.threads"].config_source) == ("2", 3)
     assert (configs["log.retention.ms"].value, configs["log.retention.ms"].config_source) == ("5000000", 2)
@@ -261,30 +268,30 @@ def test_broker_configs(recording: Recording) -> None:
     assert (password.value, password.is_sensitive, password.config_type) == (None, True, 9)
 
 
-def test_the_cluster_default_has_dynamic_values_alone(recording: Recording) -> None:
+def test_the_cluster_default_has_dynamic_values_alone(recording: recordings.Recording) -> None:
     (result,) = recording["cluster default"].decode().results
-    configs = named(result.configs, "name")
+    configs = recordings.named(result.configs, "name")
     assert configs["log.cleaner.threads"].value == "2"
     assert {config.config_source for config in configs.values()} == {3}
 
 
-def test_a_broker_answers_for_itself_alone(recording: Recording) -> None:
+def test_a_broker_answers_for_itself_alone(recording: recordings.Recording) -> None:
     (result,) = recording["wrong broker"].decode().results
     assert error_name(result.error_code) == "INVALID_REQUEST"
     assert result.error_message == "Unexpected broker id, expected 1 or empty string, but received 2"
 
 
-def test_loggers_and_client_metrics(recording: Recording) -> None:
+def test_loggers_and_client_metrics(recording: recordings.Recording) -> None:
     (result,) = recording["loggers"].decode().results
-    loggers = named(result.configs, "name")
+    loggers = recordings.named(result.configs, "name")
     assert {config.config_source for config in loggers.values()} == {6}
     assert loggers["kafka.server.ControllerServer"].value == "INFO"
     (metrics,) = recording["client metrics"].decode().results
-    interval = named(metrics.configs, "name")["interval.ms"]
+    interval = recordings.named(metrics.configs, "name")["interval.ms"]
     assert (interval.value, interval.config_source) == ("60000", 7)
 
 
-def test_config_resources(recording: Recording) -> None:
+def test_config_resources(recording: recordings.Recording) -> None:
     """v0 (Kafka 3.7 to 4.0) lists client metrics only and says so nowhere; v1 every type."""
     resources = recording["config resources"].decode().config_resources
     if recording.kafka == "3.9.1":
@@ -307,7 +314,7 @@ CONFIG_STEPS = (
 
 
 @pytest.mark.parametrize("step", CONFIG_STEPS)
-def test_the_config_decoder_gives_what_kio_gives(recording: Recording, step: str) -> None:
+def test_the_config_decoder_gives_what_kio_gives(recording: recordings.Recording, step: str) -> None:
     recorded = recording[step]
     decoder = ConfigDecoder(recorded.exchange.version)
     for _ in range(2):  # the second time from what it remembers
@@ -360,7 +367,7 @@ QUOTAS = {
 }
 
 
-def test_quotas(recording: Recording) -> None:
+def test_quotas(recording: recordings.Recording) -> None:
     every = recording["all quotas"]
     assert decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
     alone = recording["quotas of alice alone"]
@@ -371,7 +378,7 @@ def test_quotas(recording: Recording) -> None:
     assert answer.error_message == "Unsupported entity type planet"
 
 
-def test_quotas_by_kios_own_objects(recording: Recording) -> None:
+def test_quotas_by_kios_own_objects(recording: recordings.Recording) -> None:
     entries = recording["all quotas"].decode().entries
     assert {
         QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): {
@@ -382,7 +389,7 @@ def test_quotas_by_kios_own_objects(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("step", ["quotas checked", "quotas altered"])
-def test_quotas_altered(recording: Recording, step: str) -> None:
+def test_quotas_altered(recording: recordings.Recording, step: str) -> None:
     told = {
         QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): error_name(entry.error_code)
         for entry in recording[step].decode().entries
@@ -392,11 +399,13 @@ def test_quotas_altered(recording: Recording, step: str) -> None:
     assert told == good | {carol: "INVALID_REQUEST", both: "INVALID_REQUEST"}
 
 
-def test_acls(recording: Recording) -> None:
+def test_acls(recording: recordings.Recording) -> None:
     made = recording["acls made"].decode().results
     assert [error_name(result.error_code) for result in made] == ["NONE", "NONE", "INVALID_REQUEST"]
     assert made[2].error_message == "The only valid name for the CLUSTER resource is kafka-cluster"
-    resources = named(recording["all acls"].decode().resources, "resource_type", "resource_name", "pattern_type")
+    resources = recordings.named(
+        recording["all acls"].decode().resources, "resource_type", "resource_name", "pattern_type"
+    )
     assert {
         (*key, acl.principal, acl.host, acl.operation, acl.permission_type)
         for key, resource in resources.items()
@@ -407,8 +416,8 @@ def test_acls(recording: Recording) -> None:
     assert (deleted.error_code, acl.error_code, acl.principal, acl.pattern_type) == (0, 0, "User:bob", 4)
 
 
-def test_scram(recording: Recording) -> None:
-    assert errors(recording["scram altered"].decode().results, "user") == {
+def test_scram(recording: recordings.Recording) -> None:
+    assert recordings.errors(recording["scram altered"].decode().results, "user") == {
         "alice": "NONE",
         "bob": "UNACCEPTABLE_CREDENTIAL",
         "nobody": "RESOURCE_NOT_FOUND",
@@ -416,7 +425,7 @@ def test_scram(recording: Recording) -> None:
     (alice,) = recording["all scram"].decode().results
     assert alice.user == "alice"
     assert [(info.mechanism, info.iterations) for info in alice.credential_infos] == [(1, 4096)]
-    assert errors(recording["scram of two"].decode().results, "user") == {
+    assert recordings.errors(recording["scram of two"].decode().results, "user") == {
         "alice": "NONE",
         "nobody": "RESOURCE_NOT_FOUND",
     }
@@ -425,20 +434,20 @@ def test_scram(recording: Recording) -> None:
 # --- log dirs, groups, moves
 
 
-def test_log_dirs(recording: Recording) -> None:
+def test_log_dirs(recording: recordings.Recording) -> None:
     (directory,) = recording["log dirs"].decode().results
-    topics = named(directory.topics, "name")
+    topics = recordings.named(directory.topics, "name")
     assert {name: len(topic.partitions) for name, topic in topics.items()} == {"orders": 3, "audit.log": 4}
     assert 0 < directory.usable_bytes <= directory.total_bytes
     assert all(p.partition_size == 0 and not p.is_future_key for topic in topics.values() for p in topic.partitions)
 
 
-def test_groups(recording: Recording) -> None:
+def test_groups(recording: recordings.Recording) -> None:
     (coordinator,) = recording["coordinator"].decode().coordinators
     assert (coordinator.key, coordinator.node_id, coordinator.port) == ("billing", 1, recording.port)
     (listed,) = recording["groups"].decode().groups
     assert (listed.group_id, listed.group_state, listed.group_type) == ("billing", "Stable", "classic")
-    groups = named(recording["group members"].decode().groups, "group_id")
+    groups = recordings.named(recording["group members"].decode().groups, "group_id")
     (member,) = groups["billing"].members
     assert (member.client_id, groups["billing"].group_state) == ("biller", "Stable")
     assert b"orders" in member.member_assignment
@@ -447,32 +456,32 @@ def test_groups(recording: Recording) -> None:
     assert error_name(groups["missing"].error_code) == ("NONE" if recording.kafka == "3.9.1" else "GROUP_ID_NOT_FOUND")
 
 
-def test_a_classic_group_is_not_described_by_the_new_call(recording: Recording) -> None:
+def test_a_classic_group_is_not_described_by_the_new_call(recording: recordings.Recording) -> None:
     (group,) = recording["not a new group"].decode().groups
     assert error_name(group.error_code) in ("GROUP_ID_NOT_FOUND", "UNSUPPORTED_VERSION")
 
 
 def test_a_group_of_the_new_protocol() -> None:
-    (group,) = read("4.3.0")["new group"].decode().groups
+    (group,) = recordings.read("4.3.0")["new group"].decode().groups
     (member,) = group.members
     (assigned,) = member.assignment.topic_partitions
     assert (group.group_id, group.group_state, member.client_id) == ("shipping", "Stable", "shipper")
     assert (assigned.topic_name, sorted(assigned.partitions)) == ("orders", [0, 1, 2])
 
 
-def test_offsets(recording: Recording) -> None:
+def test_offsets(recording: recordings.Recording) -> None:
     """Four records went to partition 0, one to partition 1, all were read and committed."""
     (group,) = recording["committed"].decode().groups
     (topic,) = group.topics
     committed = {p.partition_index: p.committed_offset for p in topic.partitions}
     assert (group.group_id, committed) == ("billing", {0: 4, 1: 1, 2: 0})
     (latest,) = recording["latest"].decode().topics
-    partitions = named(latest.partitions, "partition_index")
+    partitions = recordings.named(latest.partitions, "partition_index")
     assert partitions[0].offset == 4
     assert error_name(partitions[9].error_code) == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_moves_and_elections(recording: Recording) -> None:
+def test_moves_and_elections(recording: recordings.Recording) -> None:
     assert recording["reassignments"].decode().topics == ()
     (topic,) = recording["nothing to cancel"].decode().responses
     assert [error_name(p.error_code) for p in topic.partitions] == ["NO_REASSIGNMENT_IN_PROGRESS"]
@@ -483,7 +492,7 @@ def test_moves_and_elections(recording: Recording) -> None:
     }
 
 
-def test_resources_are_given_back_as_they_were_asked_for(recording: Recording) -> None:
+def test_resources_are_given_back_as_they_were_asked_for(recording: recordings.Recording) -> None:
     recorded = recording["wrong broker"]
     mine = ConfigResource(4, "2")  # type: ignore[arg-type]
     ((resource, _),) = ConfigDecoder(recorded.exchange.version).decode(bytes(recorded.body), {(4, "2"): mine})

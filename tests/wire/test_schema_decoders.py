@@ -18,21 +18,7 @@ from hypothesis import strategies as st
 
 from console.admin.protobuf_compiler import MAIN, compiled
 from console.admin.schema_registry import decoder_of
-from console.model.schemas import (
-    APICURIO_ID,
-    ARTIFACT,
-    CONTENT_ID,
-    FINGERPRINT,
-    GLOBAL_ID,
-    GLUE,
-    KEY_HEADER,
-    VALUE_HEADER,
-    Framed,
-    NotDecoded,
-    SchemaKey,
-    SchemaText,
-    framed,
-)
+from console.model import schemas
 from console.wire.avro import avro_decoder
 from console.wire.protobuf import message_indexes, protobuf_decoder
 
@@ -73,8 +59,8 @@ AN_ORDER: dict[str, Any] = {
 
 def avro(schema: Any, *references: Any) -> Any:
     """What decodes payloads of a schema."""
-    texts = tuple(SchemaText("AVRO", json.dumps(each), each["name"]) for each in references)
-    return avro_decoder(SchemaText("AVRO", json.dumps(schema), references=texts))
+    texts = tuple(schemas.SchemaText("AVRO", json.dumps(each), each["name"]) for each in references)
+    return avro_decoder(schemas.SchemaText("AVRO", json.dumps(schema), references=texts))
 
 
 def long(number: int) -> bytes:
@@ -134,7 +120,7 @@ def test_schemas_that_refer_to_others() -> None:
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     bill = {"type": "record", "name": "Bill", "fields": [{"name": "sum", "type": "shop.Money"}]}
     assert json.loads(avro(bill, money)(long(5), None)) == {"sum": {"cents": 5}}
-    with pytest.raises(NotDecoded, match=r"shop\.Money"):
+    with pytest.raises(schemas.NotDecoded, match=r"shop\.Money"):
         avro(bill)
 
 
@@ -269,7 +255,7 @@ def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
     """What fastavro would take with bytes left, or would never come back from, is refused before it sees it."""
     try:
         made = avro(schema)(payload, None)
-    except NotDecoded:
+    except schemas.NotDecoded:
         return
     json.loads(made)
 
@@ -306,7 +292,7 @@ def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
     ],
 )
 def test_a_hostile_payload_of_avro(schema: Any, payload: bytes, why: str) -> None:
-    with pytest.raises(NotDecoded, match=why):
+    with pytest.raises(schemas.NotDecoded, match=why):
         avro(schema)(payload, None)
 
 
@@ -322,8 +308,8 @@ def test_a_hostile_payload_of_avro(schema: Any, payload: bytes, why: str) -> Non
     ],
 )
 def test_what_is_no_schema_of_avro(text: str) -> None:
-    with pytest.raises(NotDecoded) as caught:
-        avro_decoder(SchemaText("AVRO", text))
+    with pytest.raises(schemas.NotDecoded) as caught:
+        avro_decoder(schemas.SchemaText("AVRO", text))
     assert len(str(caught.value)) < 400
 
 
@@ -342,7 +328,7 @@ message Order {
   map<bool, Outer.State> flags = 14;
 }
 """
-MONEY = SchemaText(
+MONEY = schemas.SchemaText(
     "PROTOBUF", 'syntax = "proto3"; package shop; message Money { int32 cents = 1; }', "common/money.proto"
 )
 IN_ORDER = long(1) + long(1)
@@ -352,7 +338,7 @@ IN_ORDER = long(1) + long(1)
 @pytest.fixture(scope="module")
 def descriptors() -> bytes:
     """The file above, compiled."""
-    return compiled(SchemaText("PROTOBUF", PROTO, references=(MONEY,)))
+    return compiled(schemas.SchemaText("PROTOBUF", PROTO, references=(MONEY,)))
 
 
 @pytest.fixture(scope="module")
@@ -418,9 +404,9 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
             assert shown in decode(out.getvalue() + message, None).decode()
     # By the newer form both are right, and that is the one which counts.
     assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
-    with pytest.raises(NotDecoded, match="of that name"):
+    with pytest.raises(schemas.NotDecoded, match="of that name"):
         decode(order, b"Gone")
-    with pytest.raises(NotDecoded, match=r"cut short|no message|indexes"):
+    with pytest.raises(schemas.NotDecoded, match=r"cut short|no message|indexes"):
         decode(b"\7\x0a\5Other" + order, None)
 
 
@@ -429,9 +415,11 @@ def test_names_of_messages_within_messages(descriptors: bytes) -> None:
     for name in (b"Inner", b"Outer.Inner", b"shop.Outer.Inner"):
         assert decode(inner, name) == b'{"n":3}'
         assert decode(bytes((len(name) + 2, 0x0A, len(name))) + name + inner, None) == b'{"n":3}'
-    twice = compiled(SchemaText("PROTOBUF", "message A { message C {} } message B { message C {} message D {} }"))
+    twice = compiled(
+        schemas.SchemaText("PROTOBUF", "message A { message C {} } message B { message C {} message D {} }")
+    )
     for name, why in ((b"C", "2 messages of that name"), (b"A.D", "no message of that name")):
-        with pytest.raises(NotDecoded, match=why):
+        with pytest.raises(schemas.NotDecoded, match=why):
             protobuf_decoder(twice, MAIN)(b"", name)
     assert protobuf_decoder(twice, MAIN)(b"", b"B.C") == b"{}"
 
@@ -442,16 +430,16 @@ def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) 
 
     files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file}
     text = {name: b64encode(file.SerializeToString()).decode() for name, file in files.items()}
-    money = SchemaText("PROTOBUF", text[MONEY.name], MONEY.name)
-    decode = decoder_of(SchemaText("PROTOBUF", text[MAIN], references=(money,)))
+    money = schemas.SchemaText("PROTOBUF", text[MONEY.name], MONEY.name)
+    decode = decoder_of(schemas.SchemaText("PROTOBUF", text[MAIN], references=(money,)))
     value = order(id=7)
     value.price.cents = 5
     found = json.loads(decode(IN_ORDER + value.SerializeToString(), None))
     assert (found["id"], found["price"]) == (7, {"cents": 5})
-    with pytest.raises(NotDecoded, match="is a text"):
-        decoder_of(SchemaText("PROTOBUF", text[MAIN], references=(MONEY,)))
-    with pytest.raises(NotDecoded, match=r"common/money\.proto"):
-        decoder_of(SchemaText("PROTOBUF", text[MAIN]))
+    with pytest.raises(schemas.NotDecoded, match="is a text"):
+        decoder_of(schemas.SchemaText("PROTOBUF", text[MAIN], references=(MONEY,)))
+    with pytest.raises(schemas.NotDecoded, match=r"common/money\.proto"):
+        decoder_of(schemas.SchemaText("PROTOBUF", text[MAIN]))
 
 
 KNOWN = """
@@ -478,11 +466,11 @@ message Bill {
 
 
 @pytest.fixture(scope="module")
-def bills() -> tuple[SchemaText, Any]:
+def bills() -> tuple[schemas.SchemaText, Any]:
     """A schema that imports what serializers register no reference for, and its class as others make it."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-    schema = SchemaText("PROTOBUF", KNOWN)
+    schema = schemas.SchemaText("PROTOBUF", KNOWN)
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(compiled(schema)).file:
         pool.Add(file)
@@ -502,7 +490,7 @@ def a_bill(bill: Any) -> Any:
     return value
 
 
-def test_googles_types_have_the_forms_of_json(bills: tuple[SchemaText, Any]) -> None:
+def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
     """So that the path of a mask is the one that is read."""
     schema, bill = bills
     value = a_bill(bill)
@@ -518,7 +506,7 @@ def test_googles_types_have_the_forms_of_json(bills: tuple[SchemaText, Any]) -> 
     assert found["exact"] == {"value": "AQ==", "precision": 0, "scale": 2}
 
 
-def test_maps_are_read_in_the_same_order(bills: tuple[SchemaText, Any]) -> None:
+def test_maps_are_read_in_the_same_order(bills: tuple[schemas.SchemaText, Any]) -> None:
     schema, bill = bills
     names = [f"key-{number}" for number in range(50)]
     value = bill()
@@ -529,21 +517,21 @@ def test_maps_are_read_in_the_same_order(bills: tuple[SchemaText, Any]) -> None:
 
 @given(st.binary(max_size=30), st.integers(0, 200), st.integers(0, 200))
 def test_bytes_of_anything_are_read_or_refused(
-    bills: tuple[SchemaText, Any], data: bytes, start: int, end: int
+    bills: tuple[schemas.SchemaText, Any], data: bytes, start: int, end: int
 ) -> None:
     """In the middle of a message, too."""
     schema, bill = bills
     whole = a_bill(bill).SerializeToString()
-    with suppress(NotDecoded):
+    with suppress(schemas.NotDecoded):
         json.loads(_decoder(schema)(long(0) + whole[:start] + data + whole[end:], None))
 
 
 @cache
-def _decoder(schema: SchemaText) -> Any:
+def _decoder(schema: schemas.SchemaText) -> Any:
     return decoder_of(schema)
 
 
-def test_descriptors_import_what_is_known_too(bills: tuple[SchemaText, Any]) -> None:
+def test_descriptors_import_what_is_known_too(bills: tuple[schemas.SchemaText, Any]) -> None:
     """As Confluent's serializer for Python registers them: with references, and without."""
     from google.protobuf import descriptor_pb2
 
@@ -551,10 +539,10 @@ def test_descriptors_import_what_is_known_too(bills: tuple[SchemaText, Any]) -> 
     files = {each.name: each for each in descriptor_pb2.FileDescriptorSet.FromString(compiled(schema)).file}
     text = b64encode(files[MAIN].SerializeToString()).decode()
     payload = long(0) + a_bill(bill).SerializeToString()
-    assert decoder_of(SchemaText("PROTOBUF", text))(payload, None) == decoder_of(schema)(payload, None)
+    assert decoder_of(schemas.SchemaText("PROTOBUF", text))(payload, None) == decoder_of(schema)(payload, None)
     odd = descriptor_pb2.FileDescriptorProto(name="a", dependency=['x";import "y.proto'])
-    with pytest.raises(NotDecoded, match="no file's name"):
-        decoder_of(SchemaText("PROTOBUF", b64encode(odd.SerializeToString()).decode()))
+    with pytest.raises(schemas.NotDecoded, match="no file's name"):
+        decoder_of(schemas.SchemaText("PROTOBUF", b64encode(odd.SerializeToString()).decode()))
 
 
 @pytest.mark.parametrize(
@@ -568,10 +556,10 @@ def test_descriptors_import_what_is_known_too(bills: tuple[SchemaText, Any]) -> 
     ],
 )
 def test_types_that_are_only_called_as_googles(text: str) -> None:
-    decode = decoder_of(SchemaText("PROTOBUF", f'syntax = "proto3"; package google.protobuf; {text}'))
+    decode = decoder_of(schemas.SchemaText("PROTOBUF", f'syntax = "proto3"; package google.protobuf; {text}'))
     try:
         assert json.loads(decode(b"\0\x08\1", None)) == {"x": 1}
-    except NotDecoded as problem:
+    except schemas.NotDecoded as problem:
         assert "is called as one of Google's" in str(problem)  # noqa: PT017 either is right
 
 
@@ -599,7 +587,7 @@ def test_a_time_of_protobuf_outside_of_the_calendar(descriptors: bytes, order: A
     ],
 )
 def test_a_hostile_message_of_protobuf(descriptors: bytes, payload: bytes, why: str) -> None:
-    with pytest.raises(NotDecoded, match=why):
+    with pytest.raises(schemas.NotDecoded, match=why):
         protobuf_decoder(descriptors, MAIN)(payload, None)
 
 
@@ -619,7 +607,7 @@ def nested(levels: int) -> bytes:
 def test_a_message_within_messages_without_end(descriptors: bytes, levels: int) -> None:
     decode = protobuf_decoder(descriptors, MAIN)
     assert decode(nested(50), None).count(b'"id"') == 51
-    with pytest.raises(NotDecoded, match=r"nested deeper|no such message"):
+    with pytest.raises(schemas.NotDecoded, match=r"nested deeper|no such message"):
         decode(nested(levels), None)
 
 
@@ -627,7 +615,7 @@ def test_a_message_within_messages_without_end(descriptors: bytes, levels: int) 
 def test_indexes_of_any_bytes(data: bytes) -> None:
     try:
         indexes, rest = message_indexes(data)
-    except NotDecoded:
+    except schemas.NotDecoded:
         return
     assert data.endswith(rest)
     assert all(index >= 0 for index in indexes)
@@ -645,26 +633,26 @@ def test_indexes_of_any_bytes(data: bytes) -> None:
     ],
 )
 def test_what_is_no_schema_of_protobuf(text: str, why: str) -> None:
-    with pytest.raises(NotDecoded, match=why) as caught:
-        decoder_of(SchemaText("PROTOBUF", text))
+    with pytest.raises(schemas.NotDecoded, match=why) as caught:
+        decoder_of(schemas.SchemaText("PROTOBUF", text))
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["../out.proto", "/tmp/out.proto", "a/../../out.proto", "", MAIN, "a\nb", "x" * 400])
 def test_a_file_that_is_imported_stays_in_its_folder(name: str) -> None:
-    with pytest.raises(NotDecoded, match="no file's name"):
-        compiled(SchemaText("PROTOBUF", PROTO, references=(SchemaText("PROTOBUF", "", name),)))
+    with pytest.raises(schemas.NotDecoded, match="no file's name"):
+        compiled(schemas.SchemaText("PROTOBUF", PROTO, references=(schemas.SchemaText("PROTOBUF", "", name),)))
 
 
 def test_a_schema_of_another_kind_is_named() -> None:
-    with pytest.raises(NotDecoded, match="its schema is XML"):
-        decoder_of(SchemaText("XML", ""))
+    with pytest.raises(schemas.NotDecoded, match="its schema is XML"):
+        decoder_of(schemas.SchemaText("XML", ""))
 
 
 def test_a_value_by_a_schema_of_json_is_json() -> None:
-    decode = decoder_of(SchemaText("JSON", "{}"))
+    decode = decoder_of(schemas.SchemaText("JSON", "{}"))
     assert decode(b'{"a": 1.50}', None) == b'{"a": 1.50}'
-    with pytest.raises(NotDecoded, match="and it is not JSON"):
+    with pytest.raises(schemas.NotDecoded, match="and it is not JSON"):
         decode(b"\x00", None)
 
 
@@ -672,8 +660,8 @@ def test_a_value_by_a_schema_of_json_is_json() -> None:
 def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("fastavro", "fastavro.schema", "grpc_tools", "google.protobuf"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(NotDecoded, match=r"pip install '.*\[schemas\]'"):
-        decoder_of(SchemaText(kind, '"int"'))
+    with pytest.raises(schemas.NotDecoded, match=r"pip install '.*\[schemas\]'"):
+        decoder_of(schemas.SchemaText(kind, '"int"'))
 
 
 # -- what names a schema -----------------------------------------------------------------------------------------------
@@ -685,50 +673,70 @@ UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 @pytest.mark.parametrize(
     ("data", "headers", "found"),
     [
-        (b"\0\0\0\0\7abc", (), Framed(SchemaKey(7), b"abc")),
-        (b"\0\0\0\0\7", (), Framed(SchemaKey(7), b"")),
-        (b"abc", ((VALUE_HEADER, b"\1" + GUID),), Framed(SchemaKey(guid=GUID.hex()), b"abc", b"")),
-        (b"abc", ((VALUE_HEADER, b"\1" + GUID + b"\2\0"),), Framed(SchemaKey(guid=GUID.hex()), b"abc", b"\2\0")),
-        (b"abc", ((VALUE_HEADER, b"\0\0\0\0\7"),), Framed(SchemaKey(7), b"abc", b"")),
+        (b"\0\0\0\0\7abc", (), schemas.Framed(schemas.SchemaKey(7), b"abc")),
+        (b"\0\0\0\0\7", (), schemas.Framed(schemas.SchemaKey(7), b"")),
+        (
+            b"abc",
+            ((schemas.VALUE_HEADER, b"\1" + GUID),),
+            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b""),
+        ),
+        (
+            b"abc",
+            ((schemas.VALUE_HEADER, b"\1" + GUID + b"\2\0"),),
+            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b"\2\0"),
+        ),
+        (b"abc", ((schemas.VALUE_HEADER, b"\0\0\0\0\7"),), schemas.Framed(schemas.SchemaKey(7), b"abc", b"")),
         # Who reads and writes on may keep the header that was there.
         (
             b"abc",
-            ((VALUE_HEADER, b"\1" + bytes(16)), (VALUE_HEADER, b"\1" + GUID)),
-            Framed(SchemaKey(guid=GUID.hex()), b"abc", b""),
+            ((schemas.VALUE_HEADER, b"\1" + bytes(16)), (schemas.VALUE_HEADER, b"\1" + GUID)),
+            schemas.Framed(schemas.SchemaKey(guid=GUID.hex()), b"abc", b""),
         ),
-        (b"\0\0\0\0\7abc", ((VALUE_HEADER, b"\1" + GUID), (VALUE_HEADER, None)), Framed(SchemaKey(7), b"abc")),
+        (
+            b"\0\0\0\0\7abc",
+            ((schemas.VALUE_HEADER, b"\1" + GUID), (schemas.VALUE_HEADER, None)),
+            schemas.Framed(schemas.SchemaKey(7), b"abc"),
+        ),
         # A key's is not a value's; null has none; an id is above 0; a number is no schema.
-        (b"abc", ((KEY_HEADER, b"\1" + GUID),), None),
-        (b"abc", ((VALUE_HEADER, b"\1" + GUID[:9]),), None),
-        (b"abc", ((VALUE_HEADER, None),), None),
-        (None, ((VALUE_HEADER, b"\1" + GUID),), None),
+        (b"abc", ((schemas.KEY_HEADER, b"\1" + GUID),), None),
+        (b"abc", ((schemas.VALUE_HEADER, b"\1" + GUID[:9]),), None),
+        (b"abc", ((schemas.VALUE_HEADER, None),), None),
+        (None, ((schemas.VALUE_HEADER, b"\1" + GUID),), None),
         (b"", (), None),
         (b"\0\0\0\0\0\0\0\7", (), None),
-        (bytes(8) + b"\7abc", (), Framed(SchemaKey(7, of=APICURIO_ID), b"abc")),
+        (bytes(8) + b"\7abc", (), schemas.Framed(schemas.SchemaKey(7, of=schemas.APICURIO_ID), b"abc")),
         (bytes(8) + b"\7", (), None),
-        (b"\3\0" + GUID + b"abc", (), Framed(SchemaKey(guid=UUID_TEXT, of=GLUE), b"abc")),
-        (b"\3\5" + GUID, (), Framed(SchemaKey(guid=UUID_TEXT, of=GLUE), b"")),
+        (b"\3\0" + GUID + b"abc", (), schemas.Framed(schemas.SchemaKey(guid=UUID_TEXT, of=schemas.GLUE), b"abc")),
+        (b"\3\5" + GUID, (), schemas.Framed(schemas.SchemaKey(guid=UUID_TEXT, of=schemas.GLUE), b"")),
         (b"\3\1" + GUID + b"abc", (), None),
         (b"\3\0" + GUID[:15], (), None),
         (
             b"\xc3\x01\1\2\3\4\5\6\7\x08abc",
             (),
-            Framed(SchemaKey(guid="0807060504030201", of=FINGERPRINT), b"abc"),
+            schemas.Framed(schemas.SchemaKey(guid="0807060504030201", of=schemas.FINGERPRINT), b"abc"),
         ),
         (b"\xc3\x01\1\2\3\4\5\6\7", (), None),
-        (b"abc", ((b"apicurio.value.globalId", bytes(7) + b"\7"),), Framed(SchemaKey(7, of=GLOBAL_ID), b"abc")),
-        (b"abc", ((b"apicurio.value.contentId", bytes(7) + b"\7"),), Framed(SchemaKey(7, of=CONTENT_ID), b"abc")),
+        (
+            b"abc",
+            ((b"apicurio.value.globalId", bytes(7) + b"\7"),),
+            schemas.Framed(schemas.SchemaKey(7, of=schemas.GLOBAL_ID), b"abc"),
+        ),
+        (
+            b"abc",
+            ((b"apicurio.value.contentId", bytes(7) + b"\7"),),
+            schemas.Framed(schemas.SchemaKey(7, of=schemas.CONTENT_ID), b"abc"),
+        ),
         (b"abc", ((b"apicurio.key.contentId", bytes(7) + b"\7"),), None),
         (b"abc", ((b"apicurio.value.globalId", b"\7"),), None),
         (
             b"abc",
             ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.protobuf.type", b"Payment")),
-            Framed(SchemaKey(7, of=GLOBAL_ID), b"abc", b"Payment"),
+            schemas.Framed(schemas.SchemaKey(7, of=schemas.GLOBAL_ID), b"abc", b"Payment"),
         ),
         (
             b"abc",
             ((b"apicurio.value.artifactId", b"orders-value"),),
-            Framed(SchemaKey(of=ARTIFACT, subject="orders-value"), b"abc"),
+            schemas.Framed(schemas.SchemaKey(of=schemas.ARTIFACT, subject="orders-value"), b"abc"),
         ),
         (b"{}", ((b"apicurio.value.globalId", bytes(7) + b"\7"), (b"apicurio.value.encoding", b"JSON")), None),
         (b"\0\xff\xff\xff\xff", (), None),
@@ -736,5 +744,5 @@ UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
         (b'{"id": 1}', (), None),
     ],
 )
-def test_what_names_a_schema(data: bytes | None, headers: Any, found: Framed | None) -> None:
-    assert framed(data, headers, VALUE_HEADER) == found
+def test_what_names_a_schema(data: bytes | None, headers: Any, found: schemas.Framed | None) -> None:
+    assert schemas.framed(data, headers, schemas.VALUE_HEADER) == found

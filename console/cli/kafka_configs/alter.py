@@ -18,18 +18,8 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource
 from console.model.quota import CLIENT_KEYS, IP_KEYS, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
 from console.plan.current_state import wanted
-from console.plan.edits import (
-    ConfigEdit,
-    DeleteScram,
-    QuotaEdit,
-    ScramEdit,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import parse_value
 from console.session.snapshot_reader import Client, Refused
@@ -45,7 +35,7 @@ _TWICE = "Error due to duplicate config keys"
 
 def config_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
-) -> tuple[ConfigEdit, ...]:
+) -> tuple[plan_edits.ConfigEdit, ...]:
     """Return the edits of a resource, or of a broker's loggers.
 
     Values are sent as they are written: only the brokers judge them.
@@ -65,11 +55,11 @@ def config_changes(
             raise UsageError(f"Invalid broker logger(s): {','.join(invalid)}", _near(invalid[0], loggers))
     if len({*added, *deleted}) < len(added) + len(deleted):
         raise UsageError(_TWICE, "a key is named twice")
-    edits: list[ConfigEdit] = []
+    edits: list[plan_edits.ConfigEdit] = []
     for key, value in added.items():
         secret = is_sensitive(resource, key, known_entry(snapshot, resource, key))
-        edits.append(SetConfig(resource, key, Secret(value) if secret else value))
-    return (*edits, *(UnsetConfig(resource, key) for key in deleted))
+        edits.append(plan_edits.SetConfig(resource, key, Secret(value) if secret else value))
+    return (*edits, *(plan_edits.UnsetConfig(resource, key) for key in deleted))
 
 
 def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
@@ -143,7 +133,7 @@ def _scram_last(key: str) -> tuple[bool, str]:
 
 def quota_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Mapping[str, float]
-) -> tuple[QuotaEdit, ...]:
+) -> tuple[plan_edits.QuotaEdit, ...]:
     """Return the edits of an entity's quotas.
 
     Args:
@@ -160,8 +150,8 @@ def quota_changes(
     if len({*added, *deleted}) < len(added) + len(deleted):
         raise UsageError(_TWICE, "a key is named twice")
     return (
-        *(SetQuota(entity, key, _quota(key, text)) for key, text in added.items()),
-        *(UnsetQuota(entity, key) for key in deleted),
+        *(plan_edits.SetQuota(entity, key, _quota(key, text)) for key, text in added.items()),
+        *(plan_edits.UnsetQuota(entity, key) for key in deleted),
     )
 
 
@@ -176,12 +166,14 @@ def _quota(key: str, text: str) -> float:
     return value
 
 
-def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> tuple[ScramEdit, ...]:
+def scram_changes(
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
+) -> tuple[plan_edits.ScramEdit, ...]:
     """Return the edits of a user's SCRAM credentials. Raises UsageError, which never repeats a password."""
     user = request.names[0]
     if len({*added, *deleted}) < len(added) + len(deleted):
         raise UsageError(_TWICE, "a mechanism is named twice")
-    edits: list[ScramEdit] = [DeleteScram(ScramUser(user, MECHANISMS[key])) for key in deleted]
+    edits: list[plan_edits.ScramEdit] = [plan_edits.DeleteScram(ScramUser(user, MECHANISMS[key])) for key in deleted]
     for key, text in added.items():
         found = _CREDENTIAL.fullmatch(text)
         if found is None:
@@ -190,7 +182,9 @@ def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Se
                 f"write {key}=[password=…], in a file without the brackets",
             )
         iterations, password = found.groups()
-        edits.append(UpsertScram(ScramUser(user, MECHANISMS[key]), _iterations(key, iterations), Secret(password)))
+        edits.append(
+            plan_edits.UpsertScram(ScramUser(user, MECHANISMS[key]), _iterations(key, iterations), Secret(password))
+        )
     return tuple(edits)
 
 
@@ -268,11 +262,13 @@ async def until_described(client: Client, request: ConfigsRequest, change: Asked
         await _until_quotas_seen(client, request, change.staged)
     elif request.type != BROKER_LOGGERS:
         await _until_seen(
-            client, resource_of(request), [each.edit for each in change.staged if isinstance(each.edit, ConfigEdit)]
+            client,
+            resource_of(request),
+            [each.edit for each in change.staged if isinstance(each.edit, plan_edits.ConfigEdit)],
         )
 
 
-def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
+def _as_written(edits: Sequence[plan_edits.ConfigEdit], known: ConfigSet | None) -> list[Staged]:
     """Stage edits without the plan's own rules: values as they are, and none is left out as needless.
 
     The brokers judge the values, and writing a broker's value again makes it load a key store again.
@@ -296,7 +292,7 @@ async def _quotas_or_credentials(
     return [Staged(edit, known.get(edit.key)) for edit in quota_changes(request, added, deleted, known)]
 
 
-async def _credentials(client: Client, user: str) -> Callable[[ScramEdit], Was]:
+async def _credentials(client: Client, user: str) -> Callable[[plan_edits.ScramEdit], Was]:
     from console.admin import scram
     from console.admin.errors import AdminError
 
@@ -310,7 +306,7 @@ async def _credentials(client: Client, user: str) -> Callable[[ScramEdit], Was]:
     return lambda edit: next((each for each in found if each.mechanism == edit.user.mechanism), None)
 
 
-async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
+async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[plan_edits.ConfigEdit]) -> None:
     """Wait until the broker that describes has the change: a describe right after it must not show the old value."""
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
@@ -328,6 +324,6 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
         await asyncio.sleep(_SEEN_SECONDS)
 
 
-def _is_seen(edit: ConfigEdit, known: ConfigSet) -> bool:
+def _is_seen(edit: plan_edits.ConfigEdit, known: ConfigSet) -> bool:
     """Return whether a config has the edit's value. A hidden value is taken for the one that was set."""
     return wanted(edit, known.get(edit.key)) is not False

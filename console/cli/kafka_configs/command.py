@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct, field
 
 from console import event_loop
-from console.cli.kafka_configs.command_line import (
-    OPTIONS,
-    Arguments,
-    UsageError,
-    by_spelling,
-    check_keys,
-    parse_added,
-    parse_deleted,
-    read_arguments,
-    usage,
-)
+from console.cli.kafka_configs import command_line
 from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, request_of, resource_of
 from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
@@ -54,7 +44,7 @@ class ConfigsCommand(Struct):
     started client of it. operator: answers questions; by default the user at the terminal.
     """
 
-    context: Callable[[Arguments], Context | None]
+    context: Callable[[command_line.Arguments], Context | None]
     connect: Callable[[Context], AdminClient]
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
@@ -65,16 +55,16 @@ class ConfigsCommand(Struct):
         """Carry out one command line, and return the exit code."""
         try:
             return self._run(argv)
-        except UsageError as error:
+        except command_line.UsageError as error:
             self._say(str(error), error.hint)
             if error.usage:
                 self._note("kac configs --help lists the options")
             return error.code
 
     def _run(self, argv: Sequence[str]) -> int:
-        arguments = read_arguments(argv, by_spelling(OPTIONS))
+        arguments = command_line.read_arguments(argv, command_line.by_spelling(command_line.OPTIONS))
         if arguments.has("help"):
-            self.out.write(usage())
+            self.out.write(command_line.usage())
             return DONE
         if arguments.has("version"):
             from importlib.metadata import version
@@ -82,7 +72,7 @@ class ConfigsCommand(Struct):
             self.out.write(f"kac {version('kafka-admin-console')}\n")
             return DONE
         if not argv:
-            self.err.write(usage())
+            self.err.write(command_line.usage())
             return FAILED
         self._forewarn(arguments)
         request = request_of(arguments)
@@ -97,12 +87,12 @@ class ConfigsCommand(Struct):
         finally:
             client.close()
 
-    def _forewarn(self, arguments: Arguments) -> None:
+    def _forewarn(self, arguments: command_line.Arguments) -> None:
         if arguments.has("zookeeper"):
             self._note("warning: --zookeeper is ignored: the brokers are asked")
         spelled = {each.spelled for each in arguments.given}
         if {"bootstrap-servers", "config.properties"} <= spelled:
-            raise UsageError(
+            raise command_line.UsageError(
                 "You can specify only one in --bootstrap-servers, --config.properties",
                 "bootstrap.servers may stand in the file; --bootstrap-server goes with --command-config",
             )
@@ -110,7 +100,7 @@ class ConfigsCommand(Struct):
     def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:
         if not request.alter:
             return {}, ()
-        added = parse_added(request.added) if request.added is not None else {}
+        added = command_line.parse_added(request.added) if request.added is not None else {}
         if request.file is not None:
             added = _from_file(request.file)
         elif any(_is_secret(key) for key in added):
@@ -118,8 +108,8 @@ class ConfigsCommand(Struct):
                 "warning: a password on the command line stands in the process list and in the shell's history; "
                 "--add-config-file FILE keeps it off"
             )
-        check_keys(added)
-        return added, parse_deleted(request.deleted)
+        command_line.check_keys(added)
+        return added, command_line.parse_deleted(request.deleted)
 
     async def _on(
         self,
@@ -259,7 +249,7 @@ class ConfigsCommand(Struct):
             return (await apply_flow(session, front, options, asks, flags))[-1]
         except NotApplied as refused:
             code = UNAPPLIED if refused.risks else FAILED
-            raise UsageError(refused.message, refused.hint, code=code) from None
+            raise command_line.UsageError(refused.message, refused.hint, code=code) from None
         except Ended:
             for outcome in (each for report in reports for result in report.results for each in result.outcomes):
                 self._say_ended(outcome)
@@ -332,12 +322,14 @@ def _from_file(path: str) -> dict[str, str]:
             content = file.read(_FILE_LIMIT + 1)
         text = content.decode("latin-1")  # as java.util.Properties reads a stream
         if len(content) > _FILE_LIMIT:
-            raise UsageError(f"{shown} is no properties file: it has more than {_FILE_LIMIT:,} bytes")
+            raise command_line.UsageError(f"{shown} is no properties file: it has more than {_FILE_LIMIT:,} bytes")
         return {entry.key: entry.value for entry in parse_properties(text)}
     except OSError as error:
-        raise UsageError(f"{shown} can't be read: {error.strerror or error}", "see --add-config-file") from None
+        raise command_line.UsageError(
+            f"{shown} can't be read: {error.strerror or error}", "see --add-config-file"
+        ) from None
     except ValueError as error:
-        raise UsageError(f"{shown}: {error}") from None
+        raise command_line.UsageError(f"{shown}: {error}") from None
 
 
 # ``kac configs``: kafka-configs' command line.
@@ -357,14 +349,14 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
     if os.environ.get("USE_OLD_COMMAND", "").lower() == "true":
         return _run_old(argv)
 
-    def context(arguments: Arguments) -> Context | None:
+    def context(arguments: command_line.Arguments) -> Context | None:
         return context_of(connection(arguments, options))
 
     open_log_file()
     return ConfigsCommand(context, command_client).run(argv)
 
 
-def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
+def connection(arguments: command_line.Arguments, before: argparse.Namespace) -> argparse.Namespace:
     """Return the options that name a cluster, as every command has them. Raises UsageError for two clusters.
 
     Args:
@@ -376,7 +368,7 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
         if value is not None:
             given = Path(value) if name == "command-config" else value
             if getattr(found, name.replace("-", "_"), given) != given:  # before the word and behind it
-                raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
+                raise command_line.UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
             setattr(found, name.replace("-", "_"), given)
     for flag in ("read-only", "no-journal"):
         if arguments.has(flag):

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from console.admin.errors import AdminError, Unsupported
-from console.cli.kafka_configs.command_line import (
-    BROKERS,
-    BY_TYPE,
-    CLIENTS,
-    IPS,
-    TOPICS,
-    UsageError,
-)
+from console.cli.kafka_configs import command_line
 from console.cli.kafka_configs.request import QUOTA_TYPES, RESOURCE_TYPES, ConfigsRequest, named_resource
 from console.model.codes import GROUP
 from console.model.config import ConfigEntry, ConfigListing, ConfigResource, own_source
@@ -109,12 +102,14 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
     """
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(client, request)
-    if request.type == TOPICS and request.name is not None:
+    if request.type == command_line.TOPICS and request.name is not None:
         why = topic_name_problem(request.name)
         if why and not request.all:
-            raise UsageError(why)
+            raise command_line.UsageError(why)
         if why and request.name:
-            return [Unread(f"topic {request.name}", Failure("INVALID_TOPIC", why, ""), TOPICS, request.name)]
+            return [
+                Unread(f"topic {request.name}", Failure("INVALID_TOPIC", why, ""), command_line.TOPICS, request.name)
+            ]
     if request.name is not None:
         return await _named(client, request.type, request.name, request.all)
     names = await _all_names(client, request.type)
@@ -158,21 +153,21 @@ async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Desc
         all_: --all, with which kafka-configs does not check that the entity exists.
     """
     resource = named_resource(type_, name)
-    if (name == "" and type_ != BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
+    if (name == "" and type_ != command_line.BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
         return [Absent(type_, name)]
     listing = await read_configs(client, [resource])
     found = _found(listing, type_, name, resource)
     if all_ and isinstance(found, Absent) and not _are_brokers(type_):
         return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
     # Brokers describe any name of these, with defaults.
-    doubtful = not all_ and BY_TYPE[type_].listed and isinstance(found, ResourceConfigs) and not found.own
+    doubtful = not all_ and command_line.BY_TYPE[type_].listed and isinstance(found, ResourceConfigs) and not found.own
     if doubtful and name not in await _all_names(client, type_):
         return [Absent(type_, name)]
     return [found]
 
 
 def _are_brokers(type_: str) -> bool:
-    return BY_TYPE[type_].lister is Lister.BROKERS
+    return command_line.BY_TYPE[type_].lister is Lister.BROKERS
 
 
 def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResource) -> Described:
@@ -191,12 +186,12 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
     from console.admin import cluster, groups, topics
     from console.admin.configs import list_config_resources
 
-    if type_ == TOPICS:
+    if type_ == command_line.TOPICS:
         return tuple(sorted((await client.run(topics.describe_topics)).topics))
     if _are_brokers(type_):
         info = await client.run(cluster.describe_cluster)
         return (*(str(node.id) for node in info.brokers or info.controllers), "")
-    if BY_TYPE[type_].lister is Lister.RESOURCES:
+    if command_line.BY_TYPE[type_].lister is Lister.RESOURCES:
         found = await client.run(list_config_resources, [RESOURCE_TYPES[type_]])
         return tuple(resource.name for resource in found)
     listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
@@ -219,7 +214,7 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
 
     quotas = await read_quotas(client, quota_filter(request))
     found: list[Described] = [QuotaConfigs(entity, quotas[entity]) for entity in sorted(quotas, key=_order)]
-    if request.type == IPS or CLIENTS in request.types or "" in request.names:
+    if request.type == command_line.IPS or command_line.CLIENTS in request.types or "" in request.names:
         return found
     try:
         listing = await client.run(scram.describe_scram, request.names or None)

@@ -6,15 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from console.answers import table_text as answers
-from console.cli.kafka_configs.describe import (
-    Absent,
-    Described,
-    QuotaConfigs,
-    ResourceConfigs,
-    ScramConfigs,
-    Unread,
-    singular,
-)
+from console.cli.kafka_configs import describe
 from console.cli.kafka_configs.request import ConfigsRequest
 from console.model.config import ConfigEntry
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
@@ -47,23 +39,23 @@ class Block(NamedTuple):
     exists: bool = True
 
 
-def blocks(described: Sequence[Described]) -> tuple[Block, ...]:
+def blocks(described: Sequence[describe.Described]) -> tuple[Block, ...]:
     """Return a block for each entity, without those that could not be read; a user's quotas and credentials are two."""
     return tuple(block for each in described if (block := _block(each)) is not None)
 
 
-def _block(described: Described) -> Block | None:
+def _block(described: describe.Described) -> Block | None:
     match described:
-        case ResourceConfigs():
+        case describe.ResourceConfigs():
             lines = tuple(
                 Line(e.name, e.value, e.sensitive, e.read_only, e.is_default, e.source.name) for e in described.entries
             )
-            return Block(((singular(described.type), described.name or None),), lines)
-        case Absent(type=type_, name=name):
-            return Block(((singular(type_), name),), (), exists=False)
-        case QuotaConfigs(entity=entity, values=values):
+            return Block(((describe.singular(described.type), described.name or None),), lines)
+        case describe.Absent(type=type_, name=name):
+            return Block(((describe.singular(type_), name),), (), exists=False)
+        case describe.QuotaConfigs(entity=entity, values=values):
             return Block(_parts(entity), tuple(Line(key, number_text(values[key])) for key in sorted(values)))
-        case ScramConfigs(user=user, credentials=credentials):
+        case describe.ScramConfigs(user=user, credentials=credentials):
             lines = tuple(Line(c.mechanism.label, f"iterations={c.iterations}", sensitive=True) for c in credentials)
             return Block((("user", user),), lines)
         case _:
@@ -168,7 +160,7 @@ _WIDEST = 40_000
 _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
-def kafka_lines(described: Sequence[Described], *, all_: bool) -> Iterator[str]:
+def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Iterator[str]:
     """Yield kafka-configs' lines of --describe, without what could not be read.
 
     Args:
@@ -176,17 +168,17 @@ def kafka_lines(described: Sequence[Described], *, all_: bool) -> Iterator[str]:
     """
     for each in described:
         match each:
-            case ResourceConfigs(type=type_, name=name):
+            case describe.ResourceConfigs(type=type_, name=name):
                 yield _heading(type_, name, all_)
                 yield from (_safe(f"  {_entry(entry)}") for entry in (each.entries if all_ else each.own))
-            case Unread(type=type_, name=name) if type_:
+            case describe.Unread(type=type_, name=name) if type_:
                 yield _heading(type_, name, all_)  # it is printed before the answer is there
-            case Absent(type=type_, name=name):
-                yield _safe(f"The {singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
-            case QuotaConfigs(entity=entity, values=values):
+            case describe.Absent(type=type_, name=name):
+                yield _safe(f"The {describe.singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
+            case describe.QuotaConfigs(entity=entity, values=values):
                 pairs = ", ".join(f"{key}={quota_text(values[key])}" for key in sorted(values))
                 yield _safe(f"Quota configs for {_entity(entity)} are {pairs}")
-            case ScramConfigs(user=user, credentials=credentials):
+            case describe.ScramConfigs(user=user, credentials=credentials):
                 pairs = ", ".join(f"{each.mechanism.label}=iterations={each.iterations}" for each in credentials)
                 yield _safe(f"SCRAM credential configs for user-principal '{user}' are {pairs}")
 
@@ -194,7 +186,7 @@ def kafka_lines(described: Sequence[Described], *, all_: bool) -> Iterator[str]:
 def _heading(type_: str, name: str, all_: bool) -> str:
     if not name:
         return f"Default configs for {type_} in the cluster are:"
-    return _safe(f"{'All' if all_ else 'Dynamic'} configs for {singular(type_)} {name} are:")
+    return _safe(f"{'All' if all_ else 'Dynamic'} configs for {describe.singular(type_)} {name} are:")
 
 
 def _entry(entry: ConfigEntry) -> str:
@@ -229,7 +221,7 @@ def quota_text(value: float) -> str:
 def completed(request: ConfigsRequest) -> str:
     """Return kafka-configs' line after a change."""
     if request.name:
-        return _safe(f"Completed updating config for {singular(request.type)} {request.name}.")
+        return _safe(f"Completed updating config for {describe.singular(request.type)} {request.name}.")
     return f"Completed updating default config for {request.type} in the cluster."
 
 

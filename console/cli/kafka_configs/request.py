@@ -8,27 +8,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from console.cli.kafka_configs.command_line import (
-    BROKER_LOGGERS,
-    BY_TYPE,
-    CLIENTS,
-    DEFAULT_FLAGS,
-    ENTITY_FLAGS,
-    ENTITY_TYPES,
-    IPS,
-    OUTPUTS,
-    TYPE_ALIASES,
-    USERS,
-    Arguments,
-    UsageError,
-)
+from console.cli.kafka_configs import command_line
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 
 _INT = re.compile(r"[+-]?[0-9]+")
-_WITH_DEFAULT = tuple(type_ for type_, each in BY_TYPE.items() if each.has_default)
-_AT_BROKER = tuple(type_ for type_, each in BY_TYPE.items() if each.at_broker)
+_WITH_DEFAULT = tuple(type_ for type_, each in command_line.BY_TYPE.items() if each.has_default)
+_AT_BROKER = tuple(type_ for type_, each in command_line.BY_TYPE.items() if each.at_broker)
 
 
 class ConfigsRequest(Struct, frozen=True):
@@ -70,17 +57,17 @@ def resolvable(host: str) -> bool:
     return True
 
 
-def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
+def request_of(arguments: command_line.Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
     """Return the request of the arguments. Raises UsageError.
 
     That the arguments name a cluster is not required: a context may stand in for it.
     """
     if arguments.has("alter") == arguments.has("describe"):
-        raise UsageError("Command must include exactly one action: --describe, --alter", usage=True)
+        raise command_line.UsageError("Command must include exactly one action: --describe, --alter", usage=True)
     if arguments.has("describe"):
         for other in ("add-config", "delete-config"):
             if arguments.has(other):
-                raise UsageError(f'Option "[describe]" can\'t be used with option "[{other}]"', usage=True)
+                raise command_line.UsageError(f'Option "[describe]" can\'t be used with option "[{other}]"', usage=True)
     types = _types(arguments)
     names = _names(arguments)
     _check_types(arguments, types)
@@ -104,65 +91,73 @@ def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolva
         output=_output(arguments),
     )
     if request.alter and len(types) != len(names):
-        raise UsageError("An entity name must be specified for every entity type")
-    if len(names) > len(types) and set(types) <= {USERS, CLIENTS, IPS}:
-        raise UsageError("More entity names specified than entity types")
+        raise command_line.UsageError("An entity name must be specified for every entity type")
+    if len(names) > len(types) and set(types) <= {command_line.USERS, command_line.CLIENTS, command_line.IPS}:
+        raise command_line.UsageError("More entity names specified than entity types")
     return request
 
 
-def _types(arguments: Arguments) -> tuple[str, ...]:
-    named = [TYPE_ALIASES.get(type_, type_) for type_ in arguments.values("entity-type")]
-    flags = {**ENTITY_FLAGS, **DEFAULT_FLAGS}
+def _types(arguments: command_line.Arguments) -> tuple[str, ...]:
+    named = [command_line.TYPE_ALIASES.get(type_, type_) for type_ in arguments.values("entity-type")]
+    flags = {**command_line.ENTITY_FLAGS, **command_line.DEFAULT_FLAGS}
     return (*named, *(type_ for flag, type_ in flags.items() if arguments.has(flag)))
 
 
-def _names(arguments: Arguments) -> tuple[str, ...]:
+def _names(arguments: command_line.Arguments) -> tuple[str, ...]:
     named = [each.value or "" for each in arguments.given if each.name in ("entity-name", "entity-default")]
-    flagged = [arguments.value(flag) or "" for flag in ENTITY_FLAGS if arguments.has(flag)]
-    return (*named, *flagged, *("" for flag in DEFAULT_FLAGS if arguments.has(flag)))
+    flagged = [arguments.value(flag) or "" for flag in command_line.ENTITY_FLAGS if arguments.has(flag)]
+    return (*named, *flagged, *("" for flag in command_line.DEFAULT_FLAGS if arguments.has(flag)))
 
 
-def _check_types(arguments: Arguments, types: tuple[str, ...]) -> None:
+def _check_types(arguments: command_line.Arguments, types: tuple[str, ...]) -> None:
     distinct = tuple(dict.fromkeys(types))
     if len(types) != len(distinct):
         twice = list(types)
         for type_ in distinct:
             twice.remove(type_)
-        raise UsageError(f"Duplicate entity type(s) specified: {','.join(twice)}")
+        raise command_line.UsageError(f"Duplicate entity type(s) specified: {','.join(twice)}")
     for type_ in types:
-        if type_ not in ENTITY_TYPES:
-            raise UsageError(
-                f"Invalid entity type {type_}, the entity type must be one of {', '.join(ENTITY_TYPES)} "
+        if type_ not in command_line.ENTITY_TYPES:
+            raise command_line.UsageError(
+                f"Invalid entity type {type_}, the entity type must be one of {', '.join(command_line.ENTITY_TYPES)} "
                 "with a --bootstrap-server or --bootstrap-controller argument"
             )
     if not types:
-        raise UsageError("At least one entity type must be specified")
-    if len(types) > 1 and set(types) != {USERS, CLIENTS}:
-        raise UsageError(f"Only '{USERS}' and '{CLIENTS}' entity types may be specified together")
-    if arguments.has("entity-name", "entity-type", "entity-default") and arguments.has(*ENTITY_FLAGS, *DEFAULT_FLAGS):
-        raise UsageError("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
+        raise command_line.UsageError("At least one entity type must be specified")
+    if len(types) > 1 and set(types) != {command_line.USERS, command_line.CLIENTS}:
+        raise command_line.UsageError(
+            f"Only '{command_line.USERS}' and '{command_line.CLIENTS}' entity types may be specified together"
+        )
+    if arguments.has("entity-name", "entity-type", "entity-default") and arguments.has(
+        *command_line.ENTITY_FLAGS, *command_line.DEFAULT_FLAGS
+    ):
+        raise command_line.UsageError(
+            "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
+        )
 
 
 def _check_names(
-    arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...], is_host: Callable[[str], bool]
+    arguments: command_line.Arguments, types: tuple[str, ...], names: tuple[str, ...], is_host: Callable[[str], bool]
 ) -> None:
     if arguments.has("bootstrap-server") and arguments.has("bootstrap-controller"):
-        raise UsageError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+        raise command_line.UsageError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
     if not any(names):
         return
     if types[0] in _AT_BROKER:
-        for name in _given(arguments, "entity-name", *(BY_TYPE[type_].kafka_word for type_ in _AT_BROKER)):
+        for name in _given(arguments, "entity-name", *(command_line.BY_TYPE[type_].kafka_word for type_ in _AT_BROKER)):
             if not is_int(name):
-                raise UsageError(f"The entity name for {types[0]} must be a valid integer broker id, but it is: {name}")
-    if types[0] == IPS:
+                raise command_line.UsageError(
+                    f"The entity name for {types[0]} must be a valid integer broker id, but it is: {name}"
+                )
+    if types[0] == command_line.IPS:
         for name in _given(arguments, "entity-name", "ip"):
             if not is_host(name):
-                raise UsageError(
+                raise command_line.UsageError(
                     f"The entity name for {types[0]} must be a valid IP or resolvable host, but it is: {name}"
                 )
 
 
-def _given(arguments: Arguments, *names: str) -> list[str]:
+def _given(arguments: command_line.Arguments, *names: str) -> list[str]:
     return [arguments.value(name) or "" for name in names if arguments.has(name)]
 
 
@@ -171,52 +166,54 @@ def is_int(text: str) -> bool:
     return bool(_INT.fullmatch(text)) and len(text) < 20 and -(2**31) <= int(text) < 2**31
 
 
-def _check_describe(arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
+def _check_describe(arguments: command_line.Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
     listed = ",".join(types)
     if not set(types) & set(_WITH_DEFAULT) and arguments.has("entity-default"):
-        raise UsageError(f"--entity-default must not be specified with --describe of {listed}")
-    if BROKER_LOGGERS in types and not any(names):
-        raise UsageError(f"An entity name must be specified with --describe of {listed}")
+        raise command_line.UsageError(f"--entity-default must not be specified with --describe of {listed}")
+    if command_line.BROKER_LOGGERS in types and not any(names):
+        raise command_line.UsageError(f"An entity name must be specified with --describe of {listed}")
 
 
-def _check_alter(arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
+def _check_alter(arguments: command_line.Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
     if set(types) & set(_WITH_DEFAULT):
         if not names:
-            raise UsageError(
+            raise command_line.UsageError(
                 "An entity-name or default entity must be specified with --alter of users, clients, brokers or ips"
             )
     elif not any(names):
-        raise UsageError(f"An entity name must be specified with --alter of {','.join(types)}")
+        raise command_line.UsageError(f"An entity name must be specified with --alter of {','.join(types)}")
     if arguments.has("add-config") and arguments.has("add-config-file"):
-        raise UsageError("Only one of --add-config or --add-config-file must be specified")
+        raise command_line.UsageError("Only one of --add-config or --add-config-file must be specified")
     if not arguments.has("add-config", "add-config-file", "delete-config"):
-        raise UsageError(
+        raise command_line.UsageError(
             "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
         )
 
 
-def _check_words(arguments: Arguments) -> None:
+def _check_words(arguments: command_line.Arguments) -> None:
     """Raise UsageError for words without an option.
 
     kafka-configs ignores such words, and so the ``b`` of ``--delete-config a, b``.
     """
     if arguments.words:
-        raise UsageError(
+        raise command_line.UsageError(
             f"'{arguments.words[0][:80]}' belongs to no option", "a list with spaces after its commas is quoted: 'a, b'"
         )
 
 
-def _output(arguments: Arguments) -> str | None:
+def _output(arguments: command_line.Arguments) -> str | None:
     output = arguments.value("output")
-    if output is not None and output not in OUTPUTS:
-        raise UsageError(f"--output is one of {', '.join(OUTPUTS)}, not {output[:40]}")
+    if output is not None and output not in command_line.OUTPUTS:
+        raise command_line.UsageError(f"--output is one of {', '.join(command_line.OUTPUTS)}, not {output[:40]}")
     return output
 
 
 # Entities of a command line as resources and quota entities.
 
-RESOURCE_TYPES = {type_: ResourceType(each.number) for type_, each in BY_TYPE.items() if each.number is not None}
-QUOTA_TYPES = {USERS: USER, CLIENTS: CLIENT_ID, IPS: IP}
+RESOURCE_TYPES = {
+    type_: ResourceType(each.number) for type_, each in command_line.BY_TYPE.items() if each.number is not None
+}
+QUOTA_TYPES = {command_line.USERS: USER, command_line.CLIENTS: CLIENT_ID, command_line.IPS: IP}
 
 
 def resource_of(request: ConfigsRequest) -> ConfigResource:

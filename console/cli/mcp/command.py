@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, open_log_file
+from console.cli import opening
 from console.extras import how_to_add
 from console.terminal import complain, say
 
@@ -47,39 +47,39 @@ def run_mcp(options: argparse.Namespace) -> int:
     """
     if sys.stdin is not None and sys.stdin.isatty():
         say(ABOUT)
-        return USAGE
+        return opening.USAGE
     try:
         from console.cli.mcp.serving import serve
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.split(".")[0] in ("console", "widgets"):
             raise
         complain(f"{missing.name} is not installed: {how_to_add('mcp')}, then run this again")
-        return FAILED
-    context = context_of(options)
+        return opening.FAILED
+    context = opening.context_of(options)
     if context is None:
-        return USAGE
+        return opening.USAGE
     if options.plans is not None and not options.plans.is_dir():
         complain(f"--plans {options.plans}: there is no such folder")
-        return USAGE
+        return opening.USAGE
     from console import event_loop
     from console.cli.mcp.proposing import Proposals
     from console.cli.mcp.queries import Queries
     from console.cli.mcp.tools import Offer
 
-    open_log_file()
+    opening.open_log_file()
     _quiet()
     client = reading_client(context)
     try:
         queries = Queries(client, context)
         proposals = Proposals(queries, options.plans and options.plans.absolute(), connection_of(options, context))
         event_loop.run(serve(Offer(queries, proposals)))
-        return DONE
+        return opening.DONE
     except (OSError, BaseExceptionGroup) as error:
         if not client_has_gone(error):
             raise
         # What is buffered for it would fail once more at the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return opening.DONE
     finally:
         client.close()
 
@@ -95,7 +95,7 @@ def reading_client(context: Context) -> AdminClient:
     """Return a client whose link refuses to send a change, whatever the context allows; the caller closes it."""
     from msgspec.structs import replace
 
-    return client_of(replace(context, read_only=True), ask=False)
+    return opening.client_of(replace(context, read_only=True), ask=False)
 
 
 def _quiet() -> None:

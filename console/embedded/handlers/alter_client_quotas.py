@@ -13,16 +13,9 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import quotas
 from console.embedded import quotas as entities
 from console.embedded.context import RequestContext
-from console.embedded.quotas import (
-    ENTITY_TWICE,
-    TOO_MANY_QUOTAS,
-    BadValue,
-    Changes,
-    checked_quotas,
-    quota_records,
-)
 from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import MAX_RECORDS
 from console.model.quota import QuotaEntity, QuotaValues
@@ -81,26 +74,26 @@ async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only
     A repeated entity or key is an error; of a repeated entity the first entry is still applied.
     """
     results: dict[QuotaEntity, _Result] = {}
-    changed: dict[QuotaEntity, Changes] = {}
+    changed: dict[QuotaEntity, quotas.Changes] = {}
     finite = context.cluster.release.number >= _FINITE_FROM
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
         # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, and applies the
         # first.
         if entity in results or len(set(keys)) < len(keys):
-            message = ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
+            message = quotas.ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
             results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
             continue
         problem = await entities.entity_problem(item.parts)
         try:
-            changes = checked_quotas(dict(item.ops), item.parts, finite=finite) if problem is None else {}
-        except BadValue as bad:
+            changes = quotas.checked_quotas(dict(item.ops), item.parts, finite=finite) if problem is None else {}
+        except quotas.BadValue as bad:
             problem, changes = str(bad), {}
         results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
-        changed[entity] = quota_records(changes, _limits(context, entity))
+        changed[entity] = quotas.quota_records(changes, _limits(context, entity))
     # A controller writes at most MAX_RECORDS in one change; counted by key, not by entity.
     if sum(map(len, changed.values())) > MAX_RECORDS:
-        return [_Result(item.parts, ErrorCode.policy_violation, TOO_MANY_QUOTAS) for item in wanted]
+        return [_Result(item.parts, ErrorCode.policy_violation, quotas.TOO_MANY_QUOTAS) for item in wanted]
     if not validate_only:
         for entity, changes in changed.items():
             _apply(context, entity, changes)
@@ -111,6 +104,6 @@ def _limits(context: RequestContext, entity: QuotaEntity) -> QuotaValues:
     return context.state.quotas.get(entity, {})
 
 
-def _apply(context: RequestContext, entity: QuotaEntity, changes: Changes) -> None:
+def _apply(context: RequestContext, entity: QuotaEntity, changes: quotas.Changes) -> None:
     if changes:
         context.state.alter_quota(entity, changes)

@@ -15,16 +15,9 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import refusals
 from console.embedded.acls import ANY, MATCH
 from console.embedded.context import RequestContext
-from console.embedded.refusals import (
-    CHANGE_WITHOUT_AUTHORIZER,
-    CLUSTER_NAME_ONLY,
-    EMPTY_RESOURCE_NAME,
-    TOO_MANY_CHANGES,
-    close_if_unset,
-    cluster_refusal_message,
-)
 from console.embedded.state import MAX_RECORDS
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.authorizer import address_as_compared, range_of
@@ -42,7 +35,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Add the ACLs, and return a result for each in the request's order."""
     acls = [_acl(item) for item in request.creations]
     for acl in acls:
-        close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
+        refusals.close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     results = _refused(acls, context) or _created(acls, context)
     schema = context.schema
     return context.answer(
@@ -67,9 +60,11 @@ def _acl(item: Any) -> Acl:
 def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
     """Return the one error for all ACLs, None if each has its own result."""
     if not context.allowed("ALTER"):
-        return [_Result(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(acls)
+        return [
+            _Result(ErrorCode.cluster_authorization_failed, refusals.cluster_refusal_message(context, "ALTER"))
+        ] * len(acls)
     if context.cluster.authorizer is None:
-        return [_Result(ErrorCode.security_disabled, CHANGE_WITHOUT_AUTHORIZER)] * len(acls)
+        return [_Result(ErrorCode.security_disabled, refusals.CHANGE_WITHOUT_AUTHORIZER)] * len(acls)
     if any(_only_filters(acl) for acl in acls):
         return [_Result(ErrorCode.unknown_server_error, None)] * len(acls)
     return None
@@ -88,7 +83,7 @@ def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     # All ACLs are one change of the controller, which writes at most MAX_RECORDS; what the broker itself refused keeps
     # its own error.
     if len(new) > MAX_RECORDS:
-        return [_bad_name(acl) or _Result(ErrorCode.policy_violation, TOO_MANY_CHANGES) for acl in acls]
+        return [_bad_name(acl) or _Result(ErrorCode.policy_violation, refusals.TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
         state.add_acl(acl)
     return [problem or _Result() for problem in results]
@@ -101,9 +96,9 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 def _bad_name(acl: Acl) -> _Result | None:
     """Check what the broker checks before it forwards to the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
-        return _Result(ErrorCode.invalid_request, CLUSTER_NAME_ONLY)
+        return _Result(ErrorCode.invalid_request, refusals.CLUSTER_NAME_ONLY)
     if not acl.resource_name:
-        return _Result(ErrorCode.invalid_request, EMPTY_RESOURCE_NAME)
+        return _Result(ErrorCode.invalid_request, refusals.EMPTY_RESOURCE_NAME)
     return None
 
 

@@ -19,18 +19,11 @@ from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import topics
 from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, release_configs
 from console.embedded.context import NO_TIME, Cluster, RequestContext
 from console.embedded.refusals import EXPIRED, Refusal
 from console.embedded.state import MAX_RECORDS
-from console.embedded.topics import (
-    METADATA_TOPIC,
-    MutationQuota,
-    PlannedTopic,
-    Planner,
-    WantedTopic,
-    create,
-)
 from console.model.codes import (
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
@@ -41,7 +34,7 @@ from console.model.codes import (
 from console.wire.schemas import for_version
 
 _CONFIGS_FROM, _STRICT_FROM = 5, 6
-Results = dict[str, PlannedTopic | Refusal]
+Results = dict[str, topics.PlannedTopic | Refusal]
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -59,12 +52,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
     # records, configs included.
     if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request."))
-    planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
+    planner, quota = topics.Planner(context.cluster), topics.MutationQuota(context, _STRICT_FROM)
     for topic in sound:
         plan = planner.plan(topic)
-        refusal = quota.take(len(plan.replicas)) if isinstance(plan, PlannedTopic) else None
+        refusal = quota.take(len(plan.replicas)) if isinstance(plan, topics.PlannedTopic) else None
         results[topic.name] = refusal or plan
-    planned = [result for result in results.values() if isinstance(result, PlannedTopic)]
+    planned = [result for result in results.values() if isinstance(result, topics.PlannedTopic)]
     if sum(plan.records for plan in planned) > MAX_RECORDS:
         return answer.of_all(
             Refusal(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")
@@ -72,12 +65,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
     ids = {plan.name: uuid4() for plan in planned}
     if not request.validate_only:
         for plan in planned:
-            create(context.state, plan, ids[plan.name])
+            topics.create(context.state, plan, ids[plan.name])
     return answer.of(results, ids, throttle=quota.hold_back())
 
 
-def _wanted(item: Any) -> WantedTopic:
-    return WantedTopic(
+def _wanted(item: Any) -> topics.WantedTopic:
+    return topics.WantedTopic(
         item.name,
         item.num_partitions,
         item.replication_factor,
@@ -86,14 +79,14 @@ def _wanted(item: Any) -> WantedTopic:
     )
 
 
-def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Results:
+def _unacceptable(context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> Results:
     """Return the topics that are refused before the controller sees them."""
     everything = context.allowed("CREATE")
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
         if count > 1:
             results[name] = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
-        elif name == METADATA_TOPIC:
+        elif name == topics.METADATA_TOPIC:
             results[name] = Refusal(ErrorCode.invalid_request, f"Creation of internal topic {name} is prohibited.")
         elif not everything and not context.allowed("CREATE", "TOPIC", name):
             results[name] = Refusal(ErrorCode.topic_authorization_failed, "Authorization failed.")
@@ -103,7 +96,7 @@ def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Res
 class _Answer:
     """Builds the response to one request."""
 
-    def __init__(self, context: RequestContext, wanted: Sequence[WantedTopic]) -> None:
+    def __init__(self, context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> None:
         self._context = context
         self._schema = context.schema
         self._names = [topic.name for topic in wanted]
@@ -125,10 +118,10 @@ class _Answer:
             topics=tuple(self._topic(name, results[name], ids.get(name)) for name in dict.fromkeys(self._names)),
         )
 
-    def _topic(self, name: str, result: PlannedTopic | Refusal, topic_id: UUID | None) -> Any:
+    def _topic(self, name: str, result: topics.PlannedTopic | Refusal, topic_id: UUID | None) -> Any:
         error = result if isinstance(result, Refusal) else Refusal(0)
         fields: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "configs": ()}
-        if self._new_configs is not None and isinstance(result, PlannedTopic):
+        if self._new_configs is not None and isinstance(result, topics.PlannedTopic):
             if not self._context.allowed("DESCRIBE_CONFIGS", "TOPIC", name):
                 fields["topic_config_error_code"] = ErrorCode.topic_authorization_failed
             else:

@@ -14,16 +14,9 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import refusals
 from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
 from console.embedded.context import RequestContext
-from console.embedded.refusals import (
-    CHANGE_WITHOUT_AUTHORIZER,
-    UNKNOWN_ENTRY_FILTER,
-    UNKNOWN_PATTERN_FILTER,
-    close_if_unset,
-    cluster_refusal_message,
-    rights_messages,
-)
 from console.embedded.state import MAX_RECORDS
 from console.model.acl import Acl, AclFilter
 
@@ -38,7 +31,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Delete the ACLs that match any of the filters, and return for each filter those that it matched."""
     filters = [filter_of(item) for item in request.filters]
     for wanted in filters:
-        close_if_unset("DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
+        refusals.close_if_unset(
+            "DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission
+        )
     schema = context.schema
     return context.answer(
         filter_results=tuple(
@@ -54,12 +49,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]:
     if not context.allowed("ALTER"):
-        return [_Result((), ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(
-            filters
-        )
+        return [
+            _Result((), ErrorCode.cluster_authorization_failed, refusals.cluster_refusal_message(context, "ALTER"))
+        ] * len(filters)
     if context.cluster.authorizer is None:
-        return [_Result((), ErrorCode.security_disabled, CHANGE_WITHOUT_AUTHORIZER)] * len(filters)
-    too_many = rights_messages(context.cluster.release).too_many_deleted
+        return [_Result((), ErrorCode.security_disabled, refusals.CHANGE_WITHOUT_AUTHORIZER)] * len(filters)
+    too_many = refusals.rights_messages(context.cluster.release).too_many_deleted
     results: list[_Result] = []
     gone: set[Acl] = set()
     for wanted in filters:
@@ -79,8 +74,8 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
 
 def _unknown(wanted: AclFilter) -> str | None:
     if is_unknown_pattern(wanted):
-        return UNKNOWN_PATTERN_FILTER
-    return UNKNOWN_ENTRY_FILTER if is_unknown_entry(wanted) else None
+        return refusals.UNKNOWN_PATTERN_FILTER
+    return refusals.UNKNOWN_ENTRY_FILTER if is_unknown_entry(wanted) else None
 
 
 def _matching_acl(schema: Any, acl: Acl) -> Any:

@@ -21,19 +21,11 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import partitions
 from console.embedded.clock import event_or_time
 from console.embedded.context import RequestContext
 from console.embedded.handlers.list_offsets import READ_COMMITTED
 from console.embedded.partition_log import PartitionLog
-from console.embedded.partitions import (
-    AskedTopic,
-    NotServed,
-    apply_retention,
-    asked_topic,
-    current_leader_field,
-    led_partition,
-    node_endpoints_field,
-)
 from console.embedded.producers import AbortedTransaction
 from console.embedded.tables import NO_LEADER, Change
 from console.embedded.transactions import expire
@@ -57,7 +49,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         error_code=0,
         session_id=_NO_SESSION,
         responses=tuple(_topic(context, topic) for topic in found),
-        **node_endpoints_field(context, leaders) if leaders else {},
+        **partitions.node_endpoints_field(context, leaders) if leaders else {},
     )
 
 
@@ -81,7 +73,7 @@ def _partition(context: RequestContext, part: Read) -> Any:
         log_start_offset=part.start,
         aborted_transactions=() if unread else _aborted(context.schema, part.aborted),
         records=part.records,
-        **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
+        **(partitions.current_leader_field(context.schema, part.refusal) if part.refusal else {}),
     )
 
 
@@ -100,7 +92,7 @@ class Read(NamedTuple):
     records are read."""
 
     place: int
-    refusal: NotServed | None
+    refusal: partitions.NotServed | None
     end: int = -1
     start: int = -1
     records: bytes = b""
@@ -111,7 +103,7 @@ class Read(NamedTuple):
 class TopicRead(NamedTuple):
     """What one topic has to send."""
 
-    named: AskedTopic
+    named: partitions.AskedTopic
     parts: tuple[Read, ...]
 
 
@@ -144,7 +136,7 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
     committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
     expire(context.cluster)
     for item in request.topics:
-        named = asked_topic(context, item)
+        named = partitions.asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
             # The first batch is sent even where it is larger than the limits, else a client could never get past it
@@ -158,17 +150,17 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
 
 
 def _read_partition(
-    context: RequestContext, named: AskedTopic, part: Any, left: int, *, committed: bool, at_least_one: bool
+    context: RequestContext, named: partitions.AskedTopic, part: Any, left: int, *, committed: bool, at_least_one: bool
 ) -> Read:
     if named.name is not None and not context.allowed("READ", "TOPIC", named.name):
-        return Read(part.partition, NotServed(ErrorCode.topic_authorization_failed))
-    found = led_partition(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
-    if isinstance(found, NotServed):
+        return Read(part.partition, partitions.NotServed(ErrorCode.topic_authorization_failed))
+    found = partitions.led_partition(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
+    if isinstance(found, partitions.NotServed):
         return Read(part.partition, found)
-    apply_retention(context, found)
+    partitions.apply_retention(context, found)
     log = found.log
     if not log.start <= part.fetch_offset <= log.end:
-        return Read(part.partition, NotServed(ErrorCode.offset_out_of_range))
+        return Read(part.partition, partitions.NotServed(ErrorCode.offset_out_of_range))
     most = min(part.partition_max_bytes, left)
     before = log.stable if committed else None
     batches = log.read(part.fetch_offset, most, at_least_one=at_least_one, before=before)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import partitions
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
-from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
 from console.embedded.transactions import expire
 from console.wire.schemas import for_version
 
@@ -60,7 +60,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool) -> list[Any]:
-    named = asked_topic(context, item)
+    named = partitions.asked_topic(context, item)
     often = Counter(part.partition_index for part in item.partitions)
     answers = []
     for part in item.partitions:
@@ -87,15 +87,17 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
     return answers
 
 
-def _place(context: RequestContext, named: AskedTopic, part: Any, *, stable: bool) -> _Place:
-    found = led_partition(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
-    if isinstance(found, NotServed):
+def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, stable: bool) -> _Place:
+    found = partitions.led_partition(
+        context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH)
+    )
+    if isinstance(found, partitions.NotServed):
         return _Place(found.code)
-    apply_retention(context, found)
+    partitions.apply_retention(context, found)
     return _at(found, part.timestamp, stable=stable)
 
 
-def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
+def _place_of_replica(context: RequestContext, named: partitions.AskedTopic, part: Any) -> _Place:
     """Return the offset in the log of this broker, a follower too. Only the end is kept for each replica."""
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):
@@ -104,11 +106,11 @@ def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> 
         return _Place(ErrorCode.not_leader_or_follower)
     log = context.state.logs.get((topic.name, index)) or PartitionLog()
     if part.timestamp != LATEST:
-        return _at(LedPartition(topic, index, topic.partitions[index], log), part.timestamp)
+        return _at(partitions.LedPartition(topic, index, topic.partitions[index], log), part.timestamp)
     return _Place(0, _NO_TIME, log.end_of(context.broker_id), topic.partitions[index].leader_epoch)
 
 
-def _at(found: LedPartition, timestamp: int, *, stable: bool = False) -> _Place:
+def _at(found: partitions.LedPartition, timestamp: int, *, stable: bool = False) -> _Place:
     log, epoch = found.log, found.partition.leader_epoch
     if timestamp == LATEST:
         return _Place(0, _NO_TIME, log.stable if stable else log.end, epoch)

@@ -24,14 +24,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import (
-    CLUSTER_OPERATIONS,
-    NO_OPERATIONS,
-    TOPIC_OPERATIONS,
-    advertised_controller,
-    error_answer,
-    with_pauses,
-)
+from console.embedded import answers
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
 from console.embedded.refusals import Refusal
@@ -58,9 +51,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     topics: Iterable[Any] = ()
     if not quick:
         topics = maker.all_topics() if everything else maker.named(request)
-    operations = NO_OPERATIONS
+    operations = answers.NO_OPERATIONS
     if getattr(request, "include_cluster_authorized_operations", False):
-        operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
+        operations = context.operations(answers.CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     response = context.answer(
         brokers=tuple(
             for_version(schema.MetadataResponseBroker, node_id=b.id, host=b.host, port=b.port, rack=b.rack)
@@ -68,7 +61,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             if b.alive
         ),
         cluster_id=context.state.cluster_id,
-        controller_id=advertised_controller(context),
+        controller_id=answers.advertised_controller(context),
         topics=tuple(topics),
         cluster_authorized_operations=operations,
         error_code=0,
@@ -88,7 +81,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
             continue
         found = messages(_METADATA, context.version)
         assert found is not None
-        answer: Any = error_answer(request, found, code)
+        answer: Any = answers.error_answer(request, found, code)
         return replace(answer, topics=tuple(replace(each, name=each.name or "") for each in answer.topics))
     return None
 
@@ -112,7 +105,7 @@ class _Maker:
         context = self._context
         topics: list[bytes] = []
         element = self._schema.MetadataResponseTopic
-        await with_pauses(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
+        await answers.with_pauses(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
         empty = encode_body(self._schema.MetadataResponse, response)
         return EncodedBody(with_topics(context.version, empty, topics))
 
@@ -159,9 +152,9 @@ class _Maker:
         return self._refused(ErrorCode.unknown_topic_or_partition, name)
 
     def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
-        operations = NO_OPERATIONS
+        operations = answers.NO_OPERATIONS
         if self.operations and name is not None and code != ErrorCode.topic_authorization_failed:
-            operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", name)
+            operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", name)
         return for_version(
             self._schema.MetadataResponseTopic,
             error_code=code,
@@ -173,9 +166,9 @@ class _Maker:
         )
 
     def _topic(self, topic: Topic) -> Any:
-        operations = NO_OPERATIONS
+        operations = answers.NO_OPERATIONS
         if self.operations:
-            operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name)
+            operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", topic.name)
         return for_version(
             self._schema.MetadataResponseTopic,
             error_code=0,

@@ -24,30 +24,11 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import partitions, record_batch
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
-from console.embedded.partitions import (
-    ROOM_STEP,
-    AskedTopic,
-    LedPartition,
-    NotServed,
-    apply_retention,
-    asked_topic,
-    current_leader_field,
-    led_partition,
-    make_room,
-    node_endpoints_field,
-)
 from console.embedded.producers import FencedProducer, OutOfOrderSequence
-from console.embedded.record_batch import (
-    Batch,
-    CorruptBatch,
-    InvalidBatch,
-    keyless_records,
-    produced_batch,
-    record_times,
-)
 from console.embedded.tables import NO_LEADER
 from console.embedded.transactions import add, own, verified
 from console.wire.compression import Codec
@@ -69,12 +50,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 "records sent with acks=0 could not be written"  # Kafka has no other way to report it
             )
         return None
-    return context.answer(responses=responses, **node_endpoints_field(context, leaders) if leaders else {})
+    return context.answer(responses=responses, **partitions.node_endpoints_field(context, leaders) if leaders else {})
 
 
 def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) -> Any:
     schema = context.schema
-    named = asked_topic(context, item)
+    named = partitions.asked_topic(context, item)
     allowed = named.name is None or context.allowed("WRITE", "TOPIC", named.name)
     return for_version(
         schema.TopicProduceResponse,
@@ -89,18 +70,20 @@ def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) 
     )
 
 
-def _partition(request: Any, context: RequestContext, named: AskedTopic, part: Any, leaders: set[int]) -> Any:
+def _partition(
+    request: Any, context: RequestContext, named: partitions.AskedTopic, part: Any, leaders: set[int]
+) -> Any:
     schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
     # Only brokers write to internal topics, and Kafka's own tools by this client id.
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
-    found = led_partition(context, named, part.index)
-    if isinstance(found, NotServed):
+    found = partitions.led_partition(context, named, part.index)
+    if isinstance(found, partitions.NotServed):
         if found.leader != NO_LEADER:
             leaders.add(found.leader)
-        return _answer(schema, part.index, Appended(found.code), **current_leader_field(schema, found))
+        return _answer(schema, part.index, Appended(found.code), **partitions.current_leader_field(schema, found))
     return _answer(
         schema, part.index, append(context, found, part.records or b"", request.acks, request.transactional_id)
     )
@@ -158,7 +141,7 @@ def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
     )
 
 
-def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
+def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
     """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
     milliseconds."""
     first, last = now - allowed.before, now + allowed.after
@@ -170,7 +153,7 @@ def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tupl
             f"Timestamp {moment} of message with offset {place} is out of range. "
             f"The timestamp should be within [{_java_long(first)}, {_java_long(last)}]",
         )
-        for place, moment in enumerate(record_times(batch) or [batch.max_timestamp])
+        for place, moment in enumerate(record_batch.record_times(batch) or [batch.max_timestamp])
         if not first <= moment <= last
     )
 
@@ -204,7 +187,7 @@ class Appended(NamedTuple):
 
 
 def append(
-    context: RequestContext, held: LedPartition, data: bytes, acks: int, transactional_id: str | None = None
+    context: RequestContext, held: partitions.LedPartition, data: bytes, acks: int, transactional_id: str | None = None
 ) -> Appended:
     """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader).
 
@@ -216,10 +199,10 @@ def append(
         The offset of the first record, or the error with the records that are invalid.
     """
     try:
-        batch = produced_batch(data)
-    except CorruptBatch:
+        batch = record_batch.produced_batch(data)
+    except record_batch.CorruptBatch:
         return Appended(ErrorCode.corrupt_message)
-    except InvalidBatch:
+    except record_batch.InvalidBatch:
         return Appended(ErrorCode.invalid_record)
     name, start = held.topic.name, held.log.start
     if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
@@ -228,7 +211,7 @@ def append(
         return Appended(ErrorCode.not_enough_replicas, start=start)
     if len(data) > int(_config(context, name, "max.message.bytes")):
         return Appended(ErrorCode.message_too_large)
-    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless_records(batch)):
+    if "compact" in _config(context, name, "cleanup.policy") and (places := record_batch.keyless_records(batch)):
         return _rejected(held, places)
     try:
         known = held.log.producers.duplicate(batch)
@@ -251,7 +234,9 @@ def append(
     return Appended(0, offset, append_time, held.log.start)
 
 
-def _outside(context: RequestContext, held: LedPartition, batch: Batch, transactional_id: str | None) -> int:
+def _outside(
+    context: RequestContext, held: partitions.LedPartition, batch: record_batch.Batch, transactional_id: str | None
+) -> int:
     """Return the error code for records that are not part of their producer's transaction, 0 if they are."""
     if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
         return int(ErrorCode.transactional_id_authorization_failed)
@@ -267,15 +252,17 @@ def _outside(context: RequestContext, held: LedPartition, batch: Batch, transact
     return 0 if verified(context, *sent, place) else int(ErrorCode.invalid_txn_state)
 
 
-def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_time: int | None) -> int:
+def _appended(
+    context: RequestContext, held: partitions.LedPartition, batch: record_batch.Batch, append_time: int | None
+) -> int:
     state, log = context.state, held.log
     state.logs[held.topic.name, held.place] = log
     before = log.size
     offset = log.append(batch, held.partition.leader_epoch, append_time)
-    apply_retention(context, held)
+    partitions.apply_retention(context, held)
     # Checked at steps only: counting the bytes of all logs costs too much for every batch.
-    if log.size // ROOM_STEP > before // ROOM_STEP:
-        make_room(state)
+    if log.size // partitions.ROOM_STEP > before // partitions.ROOM_STEP:
+        partitions.make_room(state)
     state.touch()
     return offset
 
@@ -284,13 +271,13 @@ def _config(context: RequestContext, name: str, key: str) -> str:
     return topic_config(context.cluster, context.broker_id, name, key)
 
 
-def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
+def _least_in_sync(context: RequestContext, held: partitions.LedPartition) -> int:
     """Return min.insync.replicas, at most all replicas (Partition.effectiveMinIsr; measured)."""
     wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
     return min(wanted, len(held.partition.replicas))
 
 
-def _rejected(held: LedPartition, places: list[int]) -> Appended:
+def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
     """Return the refusal of records without a key, which a compacted topic can't keep (LogValidator.validateKey)."""
     text = f"Compacted topic cannot accept message without key in topic partition {held.topic.name}-{held.place}"
     errors = tuple((place, text) for place in places)

@@ -14,62 +14,36 @@ from console.embedded.context import RequestContext
 from console.embedded.quotas import check_quota
 from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import View
-from console.model.quota import (
-    CLIENT_ID,
-    CLIENT_KEYS,
-    CONSUMER_BYTE_RATE,
-    CONTROLLER_MUTATION_RATE,
-    PRODUCER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    USER,
-    QuotaEntity,
-)
-from console.wire.proposals.kip248_quotas import (
-    DEFAULT_NAME,
-    AlteredQuotas,
-    AlteredQuotasResult,
-    AlterQuotasRequest,
-    AlterQuotasResponse,
-    ConfigEntry,
-    DescribedConfig,
-    DescribedQuotas,
-    DescribeQuotasRequest,
-    DescribeQuotasResponse,
-    ListQuotasRequest,
-    ListQuotasResponse,
-    QuotaConfigResource,
-    QuotaResult,
-    ResourceType,
-    WantedQuotas,
-)
+from console.model import quota
+from console.wire.proposals import kip248_quotas
 
-_PARTS = {ResourceType.USER: USER, ResourceType.CLIENT: CLIENT_ID}
+_PARTS = {kip248_quotas.ResourceType.USER: quota.USER, kip248_quotas.ResourceType.CLIENT: quota.CLIENT_ID}
 
 
-def entity_of(parent: QuotaConfigResource, child: QuotaConfigResource) -> QuotaEntity:
+def entity_of(parent: kip248_quotas.QuotaConfigResource, child: kip248_quotas.QuotaConfigResource) -> quota.QuotaEntity:
     """Return the entity of a resource and its child: a user, a client, or a user's client.
 
     Raises ValueError for another pair.
     """
-    if child.type == ResourceType.UNKNOWN and child.name is None:
+    if child.type == kip248_quotas.ResourceType.UNKNOWN and child.name is None:
         resources = [parent]
-    elif (parent.type, child.type) == (ResourceType.USER, ResourceType.CLIENT):
+    elif (parent.type, child.type) == (kip248_quotas.ResourceType.USER, kip248_quotas.ResourceType.CLIENT):
         resources = [parent, child]
     else:
         raise ValueError("Only a user can be a parent, and only a client its child")
-    return QuotaEntity.of(dict(_part(resource) for resource in resources))
+    return quota.QuotaEntity.of(dict(_part(resource) for resource in resources))
 
 
-def _part(resource: QuotaConfigResource) -> tuple[str, str | None]:
+def _part(resource: kip248_quotas.QuotaConfigResource) -> tuple[str, str | None]:
     part = _PARTS.get(resource.type)  # type: ignore[call-overload]
     if part is None:
         raise ValueError(f"Resource type {resource.type} has no quotas")
     if not resource.name:
-        raise ValueError(f"A {part} must be named, the default one as {DEFAULT_NAME}")
-    return part, None if resource.name == DEFAULT_NAME else resource.name
+        raise ValueError(f"A {part} must be named, the default one as {kip248_quotas.DEFAULT_NAME}")
+    return part, None if resource.name == kip248_quotas.DEFAULT_NAME else resource.name
 
 
-def entity_names(resource: QuotaConfigResource, entities: Iterable[QuotaEntity]) -> tuple[str, ...]:
+def entity_names(resource: kip248_quotas.QuotaConfigResource, entities: Iterable[quota.QuotaEntity]) -> tuple[str, ...]:
     """Return the names of one type, or a user's clients. A client has no children.
 
     Users are listed if only one of their clients has quotas. Raises ValueError for a type without quotas.
@@ -79,44 +53,52 @@ def entity_names(resource: QuotaConfigResource, entities: Iterable[QuotaEntity])
         raise ValueError(f"Resource type {resource.type} has no quotas")
     found: set[str | None] = set()
     if resource.name is None:
-        found.update(e.name_of(type_) for e in entities if e.has(type_) and (type_ == USER or not e.has(USER)))
-    elif type_ == USER:
+        found.update(
+            e.name_of(type_) for e in entities if e.has(type_) and (type_ == quota.USER or not e.has(quota.USER))
+        )
+    elif type_ == quota.USER:
         _, user = _part(resource)
         found.update(
-            e.name_of(CLIENT_ID) for e in entities if e.has(USER) and e.has(CLIENT_ID) and e.name_of(USER) == user
+            e.name_of(quota.CLIENT_ID)
+            for e in entities
+            if e.has(quota.USER) and e.has(quota.CLIENT_ID) and e.name_of(quota.USER) == user
         )
-    return tuple(sorted(DEFAULT_NAME if name is None else name for name in found))
+    return tuple(sorted(kip248_quotas.DEFAULT_NAME if name is None else name for name in found))
 
 
 _UNLIMITED: Mapping[str, float] = {
-    PRODUCER_BYTE_RATE: 2.0**63,
-    CONSUMER_BYTE_RATE: 2.0**63,
-    REQUEST_PERCENTAGE: 2.0**31 - 1,
-    CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
+    quota.PRODUCER_BYTE_RATE: 2.0**63,
+    quota.CONSUMER_BYTE_RATE: 2.0**63,
+    quota.REQUEST_PERCENTAGE: 2.0**31 - 1,
+    quota.CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
 }
 """QuotaConfig's defaults, which mean no limit."""
-_WHOLE = frozenset({PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE})
+_WHOLE = frozenset({quota.PRODUCER_BYTE_RATE, quota.CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 READ_ONLY = frozenset(_MECHANISMS)
 
 
-def described_quotas(entity: QuotaEntity, view: View, wanted: tuple[str, ...] | None) -> tuple[ConfigEntry, ...]:
+def described_quotas(
+    entity: quota.QuotaEntity, view: View, wanted: tuple[str, ...] | None
+) -> tuple[kip248_quotas.ConfigEntry, ...]:
     """Return the entries of an entity, or those with the wanted keys. A key that is not set has its default."""
-    entries = [_entry(entity, key, view) for key in CLIENT_KEYS]
-    if entity.has(USER) and not entity.has(CLIENT_ID) and (user := entity.name_of(USER)) is not None:
+    entries = [_entry(entity, key, view) for key in quota.CLIENT_KEYS]
+    if entity.has(quota.USER) and not entity.has(quota.CLIENT_ID) and (user := entity.name_of(quota.USER)) is not None:
         entries += [
-            ConfigEntry(config_name=name, config_value="", read_only=True, is_default=False, is_sensitive=True)
+            kip248_quotas.ConfigEntry(
+                config_name=name, config_value="", read_only=True, is_default=False, is_sensitive=True
+            )
             for name, number in _MECHANISMS.items()
             if any((key.user, key.mechanism) == (user, number) for key in view.scram)
         ]
     return tuple(entry for entry in entries if wanted is None or entry.config_name in wanted)
 
 
-def _entry(entity: QuotaEntity, key: str, view: View) -> ConfigEntry:
+def _entry(entity: quota.QuotaEntity, key: str, view: View) -> kip248_quotas.ConfigEntry:
     own = view.quotas.get(entity, {}).get(key)
     value = own if own is not None else _inherited(entity, key, view)
-    return ConfigEntry(
+    return kip248_quotas.ConfigEntry(
         config_name=key,
         config_value=quota_text(key, value),
         read_only=False,
@@ -125,9 +107,9 @@ def _entry(entity: QuotaEntity, key: str, view: View) -> ConfigEntry:
     )
 
 
-def _inherited(entity: QuotaEntity, key: str, view: View) -> float:
+def _inherited(entity: quota.QuotaEntity, key: str, view: View) -> float:
     """Return the value of a key that the entity does not set: the default entity's, else no limit (KIP-21)."""
-    default = QuotaEntity.of(dict.fromkeys(entity.as_dict()))
+    default = quota.QuotaEntity.of(dict.fromkeys(entity.as_dict()))
     return view.quotas.get(default, {}).get(key, _UNLIMITED[key])
 
 
@@ -152,11 +134,13 @@ def parsed_quota(key: str, value: str) -> float | None:
             raise ValueError(f"{value!r} is no number for {key}") from None
         if not math.isfinite(number):
             raise ValueError(f"Quota {key} must be a finite number")
-    check_quota(key, 1.0 if number is None else number, CLIENT_KEYS)
+    check_quota(key, 1.0 if number is None else number, quota.CLIENT_KEYS)
     return number
 
 
-async def list_quotas(request: ListQuotasRequest, context: RequestContext) -> ListQuotasResponse:
+async def list_quotas(
+    request: kip248_quotas.ListQuotasRequest, context: RequestContext
+) -> kip248_quotas.ListQuotasResponse:
     """Answer ListQuotas: the names, with ``<default>`` for the default. Needs DESCRIBE on the cluster."""
     if not context.allowed("DESCRIBE"):
         return _answer(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
@@ -166,19 +150,21 @@ async def list_quotas(request: ListQuotasRequest, context: RequestContext) -> Li
         return _answer(ErrorCode.invalid_request, str(error))
 
 
-def _answer(code: int, message: str | None, found: tuple[str, ...] = ()) -> ListQuotasResponse:
-    return ListQuotasResponse(
+def _answer(code: int, message: str | None, found: tuple[str, ...] = ()) -> kip248_quotas.ListQuotasResponse:
+    return kip248_quotas.ListQuotasResponse(
         throttle_time_ms=0, error_code=code, error_message=message, quota_config_entity_names=found
     )
 
 
-async def describe_quotas(request: DescribeQuotasRequest, context: RequestContext) -> DescribeQuotasResponse:
+async def describe_quotas(
+    request: kip248_quotas.DescribeQuotasRequest, context: RequestContext
+) -> kip248_quotas.DescribeQuotasResponse:
     """Answer DescribeQuotas: the quotas or the error of each resource. Needs DESCRIBE_CONFIGS on the cluster."""
     allowed = context.allowed("DESCRIBE_CONFIGS")
-    return DescribeQuotasResponse(
+    return kip248_quotas.DescribeQuotasResponse(
         throttle_time_ms=0,
         resources=tuple(
-            DescribedQuotas(
+            kip248_quotas.DescribedQuotas(
                 quota_config_resource=wanted.quota_config_resource,
                 child_quota_config_resource=wanted.child_quota_config_resource,
                 configs=(
@@ -192,25 +178,27 @@ async def describe_quotas(request: DescribeQuotasRequest, context: RequestContex
     )
 
 
-def _config(wanted: WantedQuotas, context: RequestContext) -> DescribedConfig:
+def _config(wanted: kip248_quotas.WantedQuotas, context: RequestContext) -> kip248_quotas.DescribedConfig:
     try:
         entity = entity_of(wanted.quota_config_resource, wanted.child_quota_config_resource)
     except ValueError as error:
         return _described_error(ErrorCode.invalid_request, str(error))
     entries = described_quotas(entity, context.view, wanted.config_names)
-    return DescribedConfig(error_code=ErrorCode.none, error_message=None, config_entries=entries)
+    return kip248_quotas.DescribedConfig(error_code=ErrorCode.none, error_message=None, config_entries=entries)
 
 
-def _described_error(code: int, message: str) -> DescribedConfig:
-    return DescribedConfig(error_code=code, error_message=message, config_entries=())
+def _described_error(code: int, message: str) -> kip248_quotas.DescribedConfig:
+    return kip248_quotas.DescribedConfig(error_code=code, error_message=message, config_entries=())
 
 
-async def alter_quotas(request: AlterQuotasRequest, context: RequestContext) -> AlterQuotasResponse:
+async def alter_quotas(
+    request: kip248_quotas.AlterQuotasRequest, context: RequestContext
+) -> kip248_quotas.AlterQuotasResponse:
     """Answer AlterQuotas: set each valid key, and wait until all live brokers have it. Needs ALTER_CONFIGS on the
     cluster."""
     allowed = context.allowed("ALTER_CONFIGS")
     results = tuple(
-        AlteredQuotasResult(
+        kip248_quotas.AlteredQuotasResult(
             quota_config_resource=item.quota_config_resource,
             child_quota_config_resource=item.child_quota_config_resource,
             configs=_altered(item, context, request.validate_only)
@@ -221,24 +209,28 @@ async def alter_quotas(request: AlterQuotasRequest, context: RequestContext) -> 
     )
     if not request.validate_only:
         await context.visible()
-    return AlterQuotasResponse(throttle_time_ms=0, resources=results)
+    return kip248_quotas.AlterQuotasResponse(throttle_time_ms=0, resources=results)
 
 
-def _altered(item: AlteredQuotas, context: RequestContext, validate_only: bool) -> tuple[QuotaResult, ...]:
+def _altered(
+    item: kip248_quotas.AlteredQuotas, context: RequestContext, validate_only: bool
+) -> tuple[kip248_quotas.QuotaResult, ...]:
     try:
         entity = entity_of(item.quota_config_resource, item.child_quota_config_resource)
     except ValueError as error:
         return _all_failed(item, ErrorCode.invalid_request, str(error))
     changes: dict[str, float | None] = {}
-    results: list[QuotaResult] = []
+    results: list[kip248_quotas.QuotaResult] = []
     for config in item.configs:
         try:
             # Each key by itself: one that is invalid does not keep the others from being set.
             changes[config.config_name] = parsed_quota(config.config_name, config.config_value)
-            results.append(QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name))
+            results.append(
+                kip248_quotas.QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name)
+            )
         except ValueError as error:
             results.append(
-                QuotaResult(
+                kip248_quotas.QuotaResult(
                     error_code=ErrorCode.invalid_request, error_message=str(error), config_name=config.config_name
                 )
             )
@@ -247,7 +239,8 @@ def _altered(item: AlteredQuotas, context: RequestContext, validate_only: bool) 
     return tuple(results)
 
 
-def _all_failed(item: AlteredQuotas, code: int, message: str) -> tuple[QuotaResult, ...]:
+def _all_failed(item: kip248_quotas.AlteredQuotas, code: int, message: str) -> tuple[kip248_quotas.QuotaResult, ...]:
     return tuple(
-        QuotaResult(error_code=code, error_message=message, config_name=config.config_name) for config in item.configs
+        kip248_quotas.QuotaResult(error_code=code, error_message=message, config_name=config.config_name)
+        for config in item.configs
     )

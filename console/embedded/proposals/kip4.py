@@ -16,19 +16,11 @@ from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, 
 from console.model.acl import CLUSTER_NAME, Acl, AclFilter
 from console.model.authorizer import LITERAL
 from console.model.codes import AclOperation, AclResourceType, Permission
+from console.wire.proposals import kip4
 from console.wire.proposals import kip4 as wire
-from console.wire.proposals.kip4 import (
-    NOT_GIVEN,
-    CreateTopicRequest,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    TopicErrorCode,
-)
 
 
-async def create_topics(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+async def create_topics(request: kip4.CreateTopicsRequest, context: RequestContext) -> kip4.CreateTopicsResponse:
     """Answer CreateTopics: create the valid topics, and wait until all live brokers know them and they have leaders.
 
     A topic for which the timeout was too short has REQUEST_TIMED_OUT, but its creation goes on.
@@ -50,12 +42,12 @@ async def create_topics(request: CreateTopicsRequest, context: RequestContext) -
     # KIP-4 answers once a client could use the topics: known to every broker, and with leaders.
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
     results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
-    return CreateTopicsResponse(
-        topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
+    return kip4.CreateTopicsResponse(
+        topic_error_codes=tuple(kip4.TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
     )
 
 
-def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
+def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
     """Return the topic to create, or the error code."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
@@ -78,9 +70,9 @@ def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner
     return planned.code if isinstance(planned, Refusal) else planned
 
 
-def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int:
+def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
     """Check that there are either counts or an assignment. An assignment may name brokers that are down."""
-    counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
+    counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return ErrorCode.invalid_request
     if not counted:
@@ -90,7 +82,7 @@ def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int
     return ErrorCode.none if item.replication_factor > 0 else ErrorCode.invalid_replication_factor
 
 
-def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
+def _is_assignment(item: kip4.CreateTopicRequest, context: RequestContext) -> bool:
     """Return whether partitions are numbered from 0, with equal numbers of distinct registered brokers."""
     partitions = sorted(part.partition_id for part in item.replica_assignment)
     replicas = [part.replicas for part in item.replica_assignment]
@@ -102,7 +94,7 @@ def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
     )
 
 
-async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestContext) -> kip4.DeleteTopicsResponse:
     """Answer DeleteTopics: delete the topics that may be deleted, and wait until no live broker knows them.
 
     A repeated name counts once. The deletion of a topic that is being deleted already is waited for too.
@@ -118,8 +110,8 @@ async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -
     complete = await _applied(context, list(started.values()), request.timeout)
     for name, done in zip(started, complete, strict=True):
         results[name] = ErrorCode.none if done else ErrorCode.request_timed_out
-    return DeleteTopicsResponse(
-        topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
+    return kip4.DeleteTopicsResponse(
+        topic_error_codes=tuple(kip4.TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
     )
 
 

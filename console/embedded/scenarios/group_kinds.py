@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Mapping
 from zlib import crc32
 
+from console.embedded import newer_groups
 from console.embedded.context import Cluster
 from console.embedded.groups import Committed, Group
-from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember, Partitions, Subtopology, Tasks
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.incident import produce_load
 from console.embedded.scenarios.seed import Scenario, add_topic, change_as_others, commit_later_offset, seed_poison
@@ -31,8 +31,8 @@ _ALL = 100_000
 
 def _member(
     client: str, place: int, epoch: int, topic: str, has: tuple[int, ...], wants: tuple[int, ...]
-) -> NewerMember:
-    return NewerMember(
+) -> newer_groups.NewerMember:
+    return newer_groups.NewerMember(
         f"{client}-{place:022}",
         client,
         f"/10.0.4.{10 + place}",
@@ -43,8 +43,10 @@ def _member(
     )
 
 
-def _streams_member(client: str, place: int, epoch: int, tasks: Tasks, target: Tasks) -> NewerMember:
-    return NewerMember(
+def _streams_member(
+    client: str, place: int, epoch: int, tasks: newer_groups.Tasks, target: newer_groups.Tasks
+) -> newer_groups.NewerMember:
+    return newer_groups.NewerMember(
         f"{client}-{place:022}",
         client,
         f"/10.0.5.{10 + place}",
@@ -55,13 +57,17 @@ def _streams_member(client: str, place: int, epoch: int, tasks: Tasks, target: T
     )
 
 
-def _tasks(active: Partitions, standby: Partitions | None = None, warmup: Partitions | None = None) -> Tasks:
-    return Tasks(active, standby or {}, warmup or {})
+def _tasks(
+    active: newer_groups.Partitions,
+    standby: newer_groups.Partitions | None = None,
+    warmup: newer_groups.Partitions | None = None,
+) -> newer_groups.Tasks:
+    return newer_groups.Tasks(active, standby or {}, warmup or {})
 
 
-NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
+NEWER: Mapping[str, tuple[newer_groups.NewerGroup, str, int]] = {
     "order-events": (
-        NewerGroup(
+        newer_groups.NewerGroup(
             "consumer",
             "Reconciling",
             8,
@@ -77,7 +83,7 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
         90,
     ),
     STUCK[0]: (
-        NewerGroup(
+        newer_groups.NewerGroup(
             "consumer",
             "Stable",
             3,
@@ -89,7 +95,7 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
         5,
     ),
     "refund-workers": (
-        NewerGroup(
+        newer_groups.NewerGroup(
             "share",
             "Stable",
             4,
@@ -106,7 +112,7 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
         60,
     ),
     "fraud-scores": (
-        NewerGroup(
+        newer_groups.NewerGroup(
             "streams",
             "Reconciling",
             12,
@@ -128,12 +134,12 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
                 ),
             ),
             topology_epoch=2,
-            subtopologies={"0": Subtopology((PAYMENTS,), changelogs=(SCORES,))},
+            subtopologies={"0": newer_groups.Subtopology((PAYMENTS,), changelogs=(SCORES,))},
         ),
         PAYMENTS,
         200,
     ),
-    "old-workers": (NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
+    "old-workers": (newer_groups.NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
 }
 """Group -> the group, the topic that it reads, and roughly its lag in each partition."""
 
@@ -141,7 +147,7 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
 def seed(cluster: Cluster) -> None:
     """Fill the quiet cluster, and add the groups where the release has their protocols."""
     quiet.seed(cluster)
-    if cluster.release.number < NEWER_FROM:
+    if cluster.release.number < newer_groups.NEWER_FROM:
         return
     state, now = cluster.state, cluster.clock.time()
     add_topic(state, SCORES, 24, 3)

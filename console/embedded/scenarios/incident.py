@@ -11,16 +11,7 @@ from typing import Any
 
 from console.embedded.context import Cluster
 from console.embedded.scenarios import quiet
-from console.embedded.scenarios.seed import (
-    Scenario,
-    add_group,
-    add_topic,
-    batch_of,
-    commit_later_offset,
-    join_isr,
-    leave_isr,
-    quota,
-)
+from console.embedded.scenarios import seed as scenarios_seed
 from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.wire.frames import encode_header, encode_payload
@@ -77,7 +68,7 @@ async def _produce_to(cluster: Cluster, leader: int, client_id: str, topic: str,
 def _request(topic: str, partition: int, moment: int, number: int) -> Any:
     messages: Any = request_module("produce", _VERSION)
     values = [f"{number}-{place}".encode().ljust(_RECORD, b".") for place in range(_RECORDS)]
-    data = messages.PartitionProduceData(index=partition, records=batch_of(values, moment, b"load"))
+    data = messages.PartitionProduceData(index=partition, records=scenarios_seed.batch_of(values, moment, b"load"))
     return messages.ProduceRequest(
         acks=_ACKS_OF_LEADER,
         timeout=timedelta(seconds=10),
@@ -113,9 +104,9 @@ def seed(cluster: Cluster) -> None:
     """Fill the quiet cluster, and add the problems."""
     quiet.seed(cluster)
     state = cluster.state
-    add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
-    add_group(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
-    quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
+    scenarios_seed.add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
+    scenarios_seed.add_group(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
+    scenarios_seed.quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
     state.alter_config(
         topic_resource(LEFTOVER),
         {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"},
@@ -127,7 +118,7 @@ def seed(cluster: Cluster) -> None:
         )
     state.alter_config(CLUSTER_DEFAULT, {"min.insync.replicas": "2"})
     if SLOW in state.alive():
-        leave_isr(state, _LAGGING[0], SLOW)
+        scenarios_seed.leave_isr(state, _LAGGING[0], SLOW)
 
 
 async def live(cluster: Cluster) -> None:
@@ -145,7 +136,7 @@ async def live(cluster: Cluster) -> None:
 async def _lag(cluster: Cluster) -> None:
     while True:
         await cluster.clock.sleep(_READ_EVERY)
-        commit_later_offset(cluster, BEHIND, LOADED, 0, _READ)
+        scenarios_seed.commit_later_offset(cluster, BEHIND, LOADED, 0, _READ)
 
 
 async def _flap(cluster: Cluster) -> None:
@@ -162,11 +153,11 @@ async def _shrink(cluster: Cluster) -> None:
     if SLOW not in cluster.state.brokers:
         return
     while True:
-        for change in (leave_isr, join_isr):
+        for change in (scenarios_seed.leave_isr, scenarios_seed.join_isr):
             for name in _LAGGING:
                 await cluster.clock.sleep(SHRINK_EVERY)
                 if name in cluster.state.topics and cluster.state.brokers[SLOW].alive:
                     change(cluster.state, name, SLOW)
 
 
-SCENARIO = Scenario(seed, live=live)
+SCENARIO = scenarios_seed.Scenario(seed, live=live)

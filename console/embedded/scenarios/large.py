@@ -14,7 +14,7 @@ from console.embedded.large_tables import EACH, LargeAcls, LargeQuotas
 from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import left_isr, new_partition, striped
-from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, change_as_others, quota
+from console.embedded.scenarios import seed as scenarios_seed
 from console.embedded.state import ClusterState
 from console.embedded.tables import Partition, Topic, unified
 from console.model.codes import TOPIC
@@ -32,16 +32,24 @@ _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
 """The first topic id; ids are consecutive, so that an id gives the topic's number."""
 
 _SETS: tuple[Mapping[str, str], ...] = (
-    {"retention.ms": str(HOUR)},
-    {"retention.ms": str(DAY)},
-    {"retention.ms": str(30 * DAY), "min.insync.replicas": "2"},
+    {"retention.ms": str(scenarios_seed.HOUR)},
+    {"retention.ms": str(scenarios_seed.DAY)},
+    {"retention.ms": str(30 * scenarios_seed.DAY), "min.insync.replicas": "2"},
     {"cleanup.policy": "compact", "min.insync.replicas": "2"},
-    {"cleanup.policy": "compact,delete", "retention.ms": str(7 * DAY), "segment.ms": str(DAY)},
+    {
+        "cleanup.policy": "compact,delete",
+        "retention.ms": str(7 * scenarios_seed.DAY),
+        "segment.ms": str(scenarios_seed.DAY),
+    },
     {"compression.type": "zstd", "retention.bytes": str(2**33)},
     {"max.message.bytes": "10485760"},
     {"retention.ms": "-1", "retention.bytes": "-1", "compression.type": "lz4"},
     {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"},
-    {"segment.bytes": "67108864", "retention.ms": str(6 * HOUR), "message.timestamp.type": "LogAppendTime"},
+    {
+        "segment.bytes": "67108864",
+        "retention.ms": str(6 * scenarios_seed.HOUR),
+        "message.timestamp.type": "LogAppendTime",
+    },
 )
 _PLAIN_OF_TEN = 6
 """Of ten topics so many have no overrides."""
@@ -205,10 +213,12 @@ def seed(cluster: Cluster) -> None:
     """Store the group topic, the cluster's default configs, the default quotas and the groups."""
     state = cluster.state
     ensure_topic(state)
-    state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY)})
-    quota(state, {"user": None}, producer_byte_rate=10 * MIB, consumer_byte_rate=20 * MIB)
-    quota(state, {"client-id": None}, request_percentage=100.0)
+    state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * scenarios_seed.DAY)})
+    scenarios_seed.quota(
+        state, {"user": None}, producer_byte_rate=10 * scenarios_seed.MIB, consumer_byte_rate=20 * scenarios_seed.MIB
+    )
+    scenarios_seed.quota(state, {"client-id": None}, request_percentage=100.0)
     add_groups(cluster)
 
 
-SCENARIO = Scenario(seed, sources, change_as_others)
+SCENARIO = scenarios_seed.Scenario(seed, sources, scenarios_seed.change_as_others)

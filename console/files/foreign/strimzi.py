@@ -16,17 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from console.files.foreign_form import (
-    AclWords,
-    DocumentForm,
-    acl_of,
-    config_value,
-    count,
-    given,
-    kinds_about,
-    shown,
-    tried,
-)
+from console.files import foreign_form
 from console.files.read import Read
 from console.files.wanted import Value, Wanted, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
@@ -88,7 +78,7 @@ def _owns(data: Any) -> bool:
 def _take(document: Document, read: Read) -> Iterator[FileProblem]:
     problems: list[FileProblem] = []
     of = document.root.named()
-    nodes = tried(problems, _resources, document.root)
+    nodes = foreign_form.tried(problems, _resources, document.root)
     if nodes is not None and not nodes:
         read.notes.append(document.root.problem("the list is empty", f"{_READ} are read"))
     for node in nodes or ():
@@ -99,7 +89,7 @@ def _take(document: Document, read: Read) -> Iterator[FileProblem]:
     yield from problems
 
 
-FORM = DocumentForm("Strimzi's KafkaTopic and KafkaUser", _owns, _take)
+FORM = foreign_form.DocumentForm("Strimzi's KafkaTopic and KafkaUser", _owns, _take)
 
 
 def _resources(root: Node) -> list[Node]:
@@ -117,19 +107,19 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
     if group != GROUP or kind not in _KINDS:
         what = f"{kind[:80] or '?'} of {(group or version)[:80]} is not read"
         hint = f"of {GROUP} it is" if kind in _KINDS else f"{_READ} are"
-        read.leave_out(node.problem(what, hint), kinds_about(kind))
+        read.leave_out(node.problem(what, hint), foreign_form.kinds_about(kind))
         return
     if version not in _VERSIONS:
         parts["apiVersion"].fail(f"{version[:80]} is not known", f"known here: {', '.join(_VERSIONS)}")
     problems += node.unknown(_TOP)
     if "metadata" not in parts:
         node.fail("metadata is missing", "add it, with a name")
-    metadata = given(parts["metadata"])
+    metadata = foreign_form.given(parts["metadata"])
     if "name" not in metadata:
         parts["metadata"].fail("name is missing", "add it")
-    name = shown(metadata["name"])
+    name = foreign_form.shown(metadata["name"])
     labels = _texts_of(metadata, "labels")
-    part = read.of_cluster(shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
+    part = read.of_cluster(foreign_form.shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
     spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
     if why := _why_left_alone(metadata):
         read.notes.append(node.problem(f"{kind} {name} is left out", why))
@@ -150,8 +140,8 @@ def _why_left_alone(metadata: Mapping[str, Node]) -> str:
 
 
 def _of_topic(name: str, spec: Node | None) -> list[Target]:
-    found = given(spec) if spec is not None else {}
-    return [topic_resource(shown(found["topicName"]) if "topicName" in found else name)]
+    found = foreign_form.given(spec) if spec is not None else {}
+    return [topic_resource(foreign_form.shown(found["topicName"]) if "topicName" in found else name)]
 
 
 def _of_user(name: str) -> list[Target]:
@@ -165,18 +155,18 @@ def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
 
 
 def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, problems: list[FileProblem]) -> None:
-    found = given(spec) if spec is not None else {}
+    found = foreign_form.given(spec) if spec is not None else {}
     if spec is not None:
         problems += spec.unknown(("topicName", "partitions", "replicas", "config"))
-    topic = shown(found["topicName"]) if "topicName" in found else name
+    topic = foreign_form.shown(found["topicName"]) if "topicName" in found else name
     resource, source = topic_resource(topic), node.document.source
     problems += part.begin(resource, f"topic {topic}", source, node.document.line(node.path))
-    partitions = tried(problems, count(1, _MOST_PARTITIONS), found.get("partitions"))
-    replicas = tried(problems, count(1, _MOST_REPLICAS), found.get("replicas"))
-    values = tried(problems, Node.named, found.get("config"))
+    partitions = foreign_form.tried(problems, foreign_form.count(1, _MOST_PARTITIONS), found.get("partitions"))
+    replicas = foreign_form.tried(problems, foreign_form.count(1, _MOST_REPLICAS), found.get("replicas"))
+    values = foreign_form.tried(problems, Node.named, found.get("config"))
     configs = None
     if values is not None:
-        texts = {key: tried(problems, config_value, each) for key, each in values.items()}
+        texts = {key: foreign_form.tried(problems, foreign_form.config_value, each) for key, each in values.items()}
         configs = {key: text for key, text in texts.items() if text is not None}
         part.remember(resource, source, ((key, node.document.line(each.path)) for key, each in values.items()))
     part.topics[topic] = WantedTopic(partitions, replicas, configs)
@@ -185,16 +175,16 @@ def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, pr
 def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, problems: list[FileProblem]) -> None:
     if spec is None:
         node.fail("spec is missing", "add it")
-    found = given(spec)
+    found = foreign_form.given(spec)
     problems += spec.unknown(("authentication", "authorization", "quotas", "template"))
-    how = tried(problems, _logs_in, found.get("authentication"))
+    how = foreign_form.tried(problems, _logs_in, found.get("authentication"))
     if how == _BY_PASSWORD:
         what = f"the SCRAM-SHA-512 credential of {name} is left out: no file holds it"
         read.notes.append(found["authentication"].problem(what, "kac scram --create sets one"))
     user = f"{_CN}{name}" if how in _BY_CERTIFICATE else name
     of_rule = partial(_rule, user, node.named()["apiVersion"].text() == _VERSION)
-    for rule in tried(problems, _rules, found.get("authorization")) or ():
-        for acl in tried(problems, of_rule, rule) or ():
+    for rule in foreign_form.tried(problems, _rules, found.get("authorization")) or ():
+        for acl in foreign_form.tried(problems, of_rule, rule) or ():
             part.acls[acl] = None
             part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
     part.partial.add(QuotaEntity.of({USER: user}))  # what it does not say of the user may be anything
@@ -224,13 +214,13 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
     type_ = resource["type"].choice(_TYPES)
     pattern = resource["patternType"].choice(_PATTERNS) if "patternType" in resource else "literal"
     if "name" in resource:
-        name = shown(resource["name"])
+        name = foreign_form.shown(resource["name"])
     elif type_ == "cluster":
         name = CLUSTER_NAME
     else:
         found["resource"].fail("name is missing", "add it; * is every name")
     permission = found["type"].choice(("allow", "deny")) if "type" in found else "allow"
-    host = shown(found["host"]) if "host" in found else "*"
+    host = foreign_form.shown(found["host"]) if "host" in found else "*"
     if is_newest and "operation" in found:
         found["operation"].fail(f"{_VERSION} has no operation", "write a list of operations")
     if ("operations" in found) == ("operation" in found):
@@ -240,22 +230,22 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
     acls = []
     for each in named:
         operation = _OPERATIONS[each.choice(_OPERATIONS)]
-        words = AclWords(
+        words = foreign_form.AclWords(
             _TYPES[type_], name, _PATTERNS[pattern].name, f"{_PRINCIPAL}{user}", host, operation, permission
         )
         try:
-            acls.append(acl_of(words))
+            acls.append(foreign_form.acl_of(words))
         except ValueError as error:
             node.fail(str(error))
     return acls
 
 
 def _limits(node: Node, user: str, part: Read, problems: list[FileProblem]) -> None:
-    found = given(node)
+    found = foreign_form.given(node)
     problems += node.unknown(_QUOTAS)
     entity = QuotaEntity.of({USER: user})
     problems += part.begin(entity, f"the quota of user {user}", node.document.source, node.document.line(node.path))
-    limits = {key: tried(problems, partial(_limit, key), found.get(word)) for word, key in _QUOTAS.items()}
+    limits = {key: foreign_form.tried(problems, partial(_limit, key), found.get(word)) for word, key in _QUOTAS.items()}
     lines = ((key, node.document.line(found[word].path)) for word, key in _QUOTAS.items() if word in found)
     part.remember(entity, node.document.source, lines)
     part.quotas[entity] = {key: limit for key, limit in limits.items() if limit is not None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from console.files.foreign_form import DocumentForm, config_value, count, given, kinds_about, shown, tried
+from console.files import foreign_form
 from console.files.read import Read
 from console.files.wanted import WantedTopic
 from console.model.config import topic_resource
@@ -38,31 +38,31 @@ def _take(document: Document, read: Read) -> Iterator[FileProblem]:
     yield from problems
 
 
-FORM = DocumentForm("topicctl's topics", _owns, _take)
+FORM = foreign_form.DocumentForm("topicctl's topics", _owns, _take)
 
 
 def _topic(root: Node, read: Read, problems: list[FileProblem]) -> None:
     document = root.document
     parts = root.named()
-    meta, spec = given(parts["meta"]), given(parts["spec"])
+    meta, spec = foreign_form.given(parts["meta"]), foreign_form.given(parts["spec"])
     for key, what in _OTHERS.items():
         if key in spec:
             note = spec[key].problem(f"topicctl's file of {what} is left out", "its topics are read")
-            read.leave_out(note, kinds_about(what))
+            read.leave_out(note, foreign_form.kinds_about(what))
             return
     problems += [*root.unknown(("meta", "spec")), *parts["meta"].unknown(_META), *parts["spec"].unknown(_SPEC)]
     if "name" not in meta:
         parts["meta"].fail("name is missing", "add it")
-    topic = shown(meta["name"])
-    part = read.of_cluster(shown(meta["cluster"]) if "cluster" in meta else "")
+    topic = foreign_form.shown(meta["name"])
+    part = read.of_cluster(foreign_form.shown(meta["cluster"]) if "cluster" in meta else "")
     resource = topic_resource(topic)
     problems += part.begin(resource, f"topic {topic}", document.source, document.line(meta["name"].path))
-    partitions = tried(problems, count(1, 1_000_000), spec.get("partitions"))
-    replication = tried(problems, count(1, 10_000), spec.get("replicationFactor"))
-    settings = tried(problems, Node.named, spec.get("settings")) or {}
-    texts = {key: tried(problems, config_value, each) for key, each in settings.items()}
+    partitions = foreign_form.tried(problems, foreign_form.count(1, 1_000_000), spec.get("partitions"))
+    replication = foreign_form.tried(problems, foreign_form.count(1, 10_000), spec.get("replicationFactor"))
+    settings = foreign_form.tried(problems, Node.named, spec.get("settings")) or {}
+    texts = {key: foreign_form.tried(problems, foreign_form.config_value, each) for key, each in settings.items()}
     lines = {key: document.line(each.path) for key, each in settings.items()}
-    minutes = tried(problems, count(0, _MOST_MINUTES), spec.get("retentionMinutes"))
+    minutes = foreign_form.tried(problems, foreign_form.count(0, _MOST_MINUTES), spec.get("retentionMinutes"))
     if minutes:
         if _RETENTION in settings:
             problems.append(settings[_RETENTION].problem(f"retentionMinutes says {_RETENTION} too", "keep one of them"))
@@ -76,8 +76,8 @@ def _topic(root: Node, read: Read, problems: list[FileProblem]) -> None:
 
 
 def _note_placement(placement: Node | None, topic: str, read: Read, problems: list[FileProblem]) -> None:
-    found = tried(problems, Node.named, placement)
-    strategy = tried(problems, shown, (found or {}).get("strategy"))
+    found = foreign_form.tried(problems, Node.named, placement)
+    strategy = foreign_form.tried(problems, foreign_form.shown, (found or {}).get("strategy"))
     if placement is not None and strategy not in (None, _ANYWHERE):
         hint = f"kac moves topic {topic} to ID[,ID…] moves replicas"
         read.notes.append(placement.problem(f"placement {strategy} of topic {topic} is not compared", hint))

@@ -11,18 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from console.lake.entities import (
-    ACL_SET,
-    CONFIG_OPS,
-    CONFIG_TYPES,
-    MECHANISMS,
-    acl_of,
-    config_key,
-    named,
-    quota_key,
-    quota_value,
-    scram_value,
-)
+from console.lake import entities
 from console.lake.redact import HIDDEN, is_secret
 from console.model.numbers import commas
 
@@ -82,10 +71,10 @@ def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, er
 def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
     """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, which only sets."""
     for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
-        entity_type = named(CONFIG_TYPES, resource["resourceType"])
-        key = config_key(entity_type, resource["resourceName"])
+        entity_type = entities.named(entities.CONFIG_TYPES, resource["resourceType"])
+        key = entities.config_key(entity_type, resource["resourceName"])
         for config in resource.get("configs") or ():
-            op = named(CONFIG_OPS, config.get("configOperation", 0))
+            op = entities.named(entities.CONFIG_OPS, config.get("configOperation", 0))
             yield _of_config(entity_type, key, config["name"], op, config.get("value"), error)
 
 
@@ -96,12 +85,12 @@ def _alter_quotas(request: Body, response: Body) -> Iterator[Change]:
         error = _error(answers.get(key), response)
         for op in entry.get("ops") or ():
             remove = op.get("remove", False)
-            value = None if remove else quota_value(float(op["value"]))
+            value = None if remove else entities.quota_value(float(op["value"]))
             yield _plain("quota", key, op["key"], "delete" if remove else "set", value, error)
 
 
 def _entity(entry: Body) -> str:
-    return quota_key({part["entityType"]: part.get("entityName") for part in entry.get("entity") or ()})
+    return entities.quota_key({part["entityType"]: part.get("entityName") for part in entry.get("entity") or ()})
 
 
 def _create_acls(request: Body, response: Body) -> Iterator[Change]:
@@ -119,8 +108,8 @@ def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
 
 
 def _acl(acl: Body, op: str, pattern_type: int, error: int) -> Change:
-    key, attr = acl_of({**acl, "patternType": pattern_type})
-    return _plain("acl", key, attr, op, ACL_SET if op == "set" else None, error)
+    key, attr = entities.acl_of({**acl, "patternType": pattern_type})
+    return _plain("acl", key, attr, op, entities.ACL_SET if op == "set" else None, error)
 
 
 def _create_topics(request: Body, response: Body) -> Iterator[Change]:
@@ -155,8 +144,10 @@ def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
     """Yield the changes of credentials, of which only the iterations may be kept: never salt and saltedPassword."""
     for field, op in (("deletions", "delete"), ("upsertions", "set")):
         for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
-            value = scram_value(each["iterations"]) if op == "set" else None
-            yield _plain("scram", each["name"], named(MECHANISMS, each["mechanism"]), op, value, error)
+            value = entities.scram_value(each["iterations"]) if op == "set" else None
+            yield _plain(
+                "scram", each["name"], entities.named(entities.MECHANISMS, each["mechanism"]), op, value, error
+            )
 
 
 def _reassign(request: Body, response: Body) -> Iterator[Change]:

@@ -13,43 +13,28 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.lake import schema
 from console.lake.redact import Damaged
+from console.lake.requests import lines as requests_lines
 from console.lake.requests.alters import ALTER_APIS
-from console.lake.requests.lines import (
-    BEHIND,
-    INT_MAX,
-    NO_FIGURE,
-    NOT_USUAL,
-    OWN_ERRORS,
-    TOO_DEEP,
-    Line,
-    Logged,
-    Request,
-    Response,
-    altered,
-    decode,
-    has_error,
-    head_of,
-    is_clients,
-    one_line,
-)
-from console.lake.schema import ALTER_REQUEST, QUARANTINE, REQUEST, REQUEST_1S, Table, arrow_schema
 from console.model.foreign_json import DEEPEST, deeper_than
 
 CHUNK_BYTES = 64 << 20
 CHUNK_ALTERS = 10_000
 SOURCE = "request_log"
-_BITS = INT_MAX.bit_length()
-_MOST_MS = float(INT_MAX)
+_BITS = requests_lines.INT_MAX.bit_length()
+_MOST_MS = float(requests_lines.INT_MAX)
 """A float is compared with another many times faster than with an int."""
-_KINDS: Mapping[str, Table] = {column.name: column.of for column in REQUEST.columns if column.of is not None}
+_KINDS: Mapping[str, schema.Table] = {
+    column.name: column.of for column in schema.REQUEST.columns if column.of is not None
+}
 
 
-def _fields(table: Table) -> list[pa.Field]:
-    return list(arrow_schema(table))
+def _fields(table: schema.Table) -> list[pa.Field]:
+    return list(schema.arrow_schema(table))
 
 
-COUNTED: pa.Schema = arrow_schema(REQUEST)
+COUNTED: pa.Schema = schema.arrow_schema(schema.REQUEST)
 """One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. Or none: such a row has how many
 lines were read, and how many of them are damaged; elsewhere these are 0."""
 
@@ -75,7 +60,7 @@ class _Chunk:
     def __init__(self) -> None:
         self.lines = 0
         self.seconds: dict[tuple[datetime, bool], tuple[int, _Sums]] = {}
-        self.alters: list[Line] = []
+        self.alters: list[requests_lines.Line] = []
         self.damaged: list[Damaged] = []
 
 
@@ -94,13 +79,15 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     yield from _batches(whose, chunk)
 
 
-def _requests(chunk: _Chunk, start: int, text: bytes) -> Iterator[tuple[int, datetime, int, bytes, Logged]]:
+def _requests(
+    chunk: _Chunk, start: int, text: bytes
+) -> Iterator[tuple[int, datetime, int, bytes, requests_lines.Logged]]:
     """Yield the requests of a block as `Line` has them, without making one of each; what is damaged is added to the
     chunk.
     """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
-    head, at, skipped, cut = b"\n", None, 0, len(BEHIND)
+    head, at, skipped, cut = b"\n", None, 0, len(requests_lines.BEHIND)
     begin, size = 0, len(text)
     # Cut a line at a time: all lines of a block at once are memory that no cache holds.
     while begin < size:
@@ -109,19 +96,19 @@ def _requests(chunk: _Chunk, start: int, text: bytes) -> Iterator[tuple[int, dat
             end = size
         # Lines of one millisecond begin alike.
         if not startswith(head, begin):
-            head, at = head_of(text, begin, end)
+            head, at = requests_lines.head_of(text, begin, end)
             skipped = len(head)
         line, begin = begin, end + 1
-        if at is not None and endswith(BEHIND, line + skipped, end):
+        if at is not None and endswith(requests_lines.BEHIND, line + skipped, end):
             json = text[line + skipped : end - cut]
             try:
                 is_ascii or json.decode()  # what is skipped in decoding is not looked at
-                yield place, *at, json, decode(json)
+                yield place, *at, json, requests_lines.decode(json)
                 continue
-            except (*NOT_USUAL, UnicodeDecodeError):
+            except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
                 pass
-        other = one_line(place, text[line:end])
-        if isinstance(other, Line):
+        other = requests_lines.one_line(place, text[line:end])
+        if isinstance(other, requests_lines.Line):
             yield other
         elif other is not None:
             chunk.damaged.append(other)
@@ -138,33 +125,33 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         api = header.request_api_key_name
         if api in ALTER_APIS:
             if deeper_than(json, DEEPEST):  # what reads changes does not read it
-                chunk.damaged.append(Damaged.of(place, json, TOO_DEEP))
+                chunk.damaged.append(Damaged.of(place, json, requests_lines.TOO_DEEP))
                 continue
-            chunk.alters.append(Line(place, second, millis, json, request))
+            chunk.alters.append(requests_lines.Line(place, second, millis, json, request))
         chunk.lines += 1
-        if not is_clients(request):
+        if not requests_lines.is_clients(request):
             continue
         came = went = 0
         failed = False
         asked, answer = request.request, request.response
-        if type(asked) is Request and asked.topic_data:
+        if type(asked) is requests_lines.Request and asked.topic_data:
             for topic in asked.topic_data:
                 for partition in topic.partition_data or ():
                     came += partition.records_size_in_bytes
-        if type(answer) is Response:
+        if type(answer) is requests_lines.Response:
             failed = answer.error_code != 0
             for each in answer.responses or ():
                 for partition in each.partitions or each.partition_responses or ():
                     went += partition.records_size_in_bytes
                     if partition.error_code:
                         failed = True
-        if api not in OWN_ERRORS:
-            failed = has_error(json)
+        if api not in requests_lines.OWN_ERRORS:
+            failed = requests_lines.has_error(json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
         # Of both that are of 32 bits and not negative, nothing is left behind these bits.
-        if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
+        if (came | went) >> _BITS or throttled > requests_lines.INT_MAX or not 0.0 <= local <= _MOST_MS:
             chunk.lines -= 1
-            chunk.damaged.append(Damaged.of(place, json, NO_FIGURE))
+            chunk.damaged.append(Damaged.of(place, json, requests_lines.NO_FIGURE))
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
@@ -194,9 +181,9 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
     if chunk.alters:
         alters = _alters(whose, chunk.alters)
         if alters:
-            yield _batch("alter", _columns(ALTER_REQUEST, alters))
+            yield _batch("alter", _columns(schema.ALTER_REQUEST, alters))
     if chunk.damaged:
-        yield _batch("quarantined", _columns(QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
+        yield _batch("quarantined", _columns(schema.QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
     bad = len(chunk.damaged)
     counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
     yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
@@ -210,7 +197,7 @@ def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([columns[0], none, none, *rest], schema=COUNTED)
 
 
-def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
+def _columns(table: schema.Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
     return [pa.array([row[field.name] for row in rows], field.type) for field in _fields(table)]
 
 
@@ -237,18 +224,18 @@ def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
     rows = len(keys)
     utc = _in_utc(whose, clocks, places)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows), utc]
-    types = [field.type for field in _fields(REQUEST_1S)[len(ours) :]]
+    types = [field.type for field in _fields(schema.REQUEST_1S)[len(ours) :]]
     columns = [*zip(*keys, strict=True), *zip(*sums, strict=True)]
     return [*ours, *(pa.array(column, type_) for column, type_ in zip(columns, types, strict=True))]
 
 
-def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
+def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str, Any]]:
     clocks = [line.second.replace(microsecond=line.millis * 1000) for line in lines]
     ends = _in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
-    names = [field.name for field in _fields(ALTER_REQUEST)]
+    names = [field.name for field in _fields(schema.ALTER_REQUEST)]
     rows = []
     for line, end in zip(lines, ends, strict=True):
-        for row in altered(line.json.decode(), end):
+        for row in requests_lines.altered(line.json.decode(), end):
             told = (whose.cluster_id, whose.broker_id, end, *map(_encodable, row), whose.file, line.byte_pos)
             rows.append(dict(zip(names, told, strict=True)))
     return rows

@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.lake import schema
 from console.lake.entities import acl_of
-from console.lake.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.lake.transforms.coverage import Polls
 from console.lake.transforms.kraft_changes import (
     ACL_RECORDS,
@@ -289,10 +289,10 @@ _decode = msgspec.json.Decoder().decode
 class Bronze(NamedTuple):
     """Rows of the bronze tables of these names; the columns that are not needed may be missing."""
 
-    kraft_record: pa.Table = arrow_schema(KRAFT_RECORD).empty_table()
-    snapshot: pa.Table = arrow_schema(SNAPSHOT).empty_table()
-    journal: pa.Table = arrow_schema(JOURNAL).empty_table()
-    alter_request: pa.Table = arrow_schema(ALTER_REQUEST).empty_table()
+    kraft_record: pa.Table = schema.arrow_schema(schema.KRAFT_RECORD).empty_table()
+    snapshot: pa.Table = schema.arrow_schema(schema.SNAPSHOT).empty_table()
+    journal: pa.Table = schema.arrow_schema(schema.JOURNAL).empty_table()
+    alter_request: pa.Table = schema.arrow_schema(schema.ALTER_REQUEST).empty_table()
 
 
 # -- which records are about which entities --------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def change_event(
             yield from attributed(observed, authors)
             yield from author_changes(cluster_id, entity, authors)
 
-    return table_of(CHANGE_EVENT, events())
+    return table_of(schema.CHANGE_EVENT, events())
 
 
 TAGS = ("entity_type", "entity_key", "entity_id")
@@ -360,9 +360,9 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
             tag = *fact.entity, None
         for column, value in zip(columns, tag, strict=True):
             column[place] = value
-    quarantined = pa.nulls(batch.num_rows, arrow_schema(KRAFT_RECORD).field("quarantined").type)
+    quarantined = pa.nulls(batch.num_rows, schema.arrow_schema(schema.KRAFT_RECORD).field("quarantined").type)
     made = [*batch.columns, *(pa.array(column, pa.string()) for column in columns), quarantined]
-    return pa.RecordBatch.from_arrays(made, schema=arrow_schema(KRAFT_RECORD))
+    return pa.RecordBatch.from_arrays(made, schema=schema.arrow_schema(schema.KRAFT_RECORD))
 
 
 def records_of(records: pa.Table) -> dict[str, list[Record]]:
@@ -386,7 +386,7 @@ def _placed(bronze: Bronze) -> dict[_ByEntity, list[Placed]]:
 
 def _seen(bronze: Bronze) -> dict[_ByEntity, list[Seen]]:
     rows = bronze.snapshot.filter(pc.is_in(bronze.snapshot["kind"], pa.array(("state", "absent"))))
-    told = rows_of(rows, *ENTITY, "kind", "observed_ts", "attr", "value")
+    told = rows_of(rows, *schema.ENTITY, "kind", "observed_ts", "attr", "value")
     return _grouped(lambda kind, ts, attr, value: (ts, attr if kind == "state" else None, value), told)
 
 
@@ -394,18 +394,18 @@ def _asked(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
     rows = bronze.alter_request
     done = rows.filter(pc.and_(pc.equal(rows["error_code"], 0), pc.invert(rows["validate_only"])))
     names = ("attr", "op", "value", "start_ts", "end_ts", "principal", "client_id", "client_host", "api")
-    return _grouped(Author, rows_of(done, *ENTITY, *names, "is_forwarded"))
+    return _grouped(Author, rows_of(done, *schema.ENTITY, *names, "is_forwarded"))
 
 
 def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
     # A change whose end was read later than its beginning stands there twice.
-    order = [(name, "ascending") for name in (*JOURNAL.key, "read_ts")]
+    order = [(name, "ascending") for name in (*schema.JOURNAL.key, "read_ts")]
     rows = bronze.journal.sort_by(order) if bronze.journal.num_rows else bronze.journal
-    last = dict(zip(rows_of(rows, *JOURNAL.key), range(rows.num_rows), strict=True))
+    last = dict(zip(rows_of(rows, *schema.JOURNAL.key), range(rows.num_rows), strict=True))
     done = rows.take(pa.array(last.values(), pa.int64()))
     done = done.filter(pc.equal(done["status"], "applied"))
     names = ("attr", "op", "old_value", "value", "intent_ts", "end_ts", "principal", "client_host")
-    return _grouped(author_of_journal, rows_of(done, *ENTITY, *names))
+    return _grouped(author_of_journal, rows_of(done, *schema.ENTITY, *names))
 
 
 def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:

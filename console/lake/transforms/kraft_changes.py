@@ -15,17 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from console.lake.entities import (
-    ACL_SET,
-    CONFIG_TYPES,
-    MECHANISMS,
-    acl_of,
-    config_key,
-    named,
-    quota_key,
-    quota_value,
-    scram_value,
-)
+from console.lake import entities
 from console.lake.redact import HIDDEN
 
 Entity = tuple[str, str]
@@ -75,28 +65,32 @@ class Names:
             if record.type == "TopicRecord":
                 self.topics[record.fields["topicId"]] = record.fields["name"]
             elif record.type == "AccessControlEntryRecord":
-                self.acls[record.fields["id"]] = acl_of(record.fields)
+                self.acls[record.fields["id"]] = entities.acl_of(record.fields)
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
     """Yield what a record sets and deletes; nothing where a name is unknown. hmac: of its hidden value."""
     match type_:
         case "ConfigRecord":
-            of = named(CONFIG_TYPES, f["resourceType"])
+            of = entities.named(entities.CONFIG_TYPES, f["resourceType"])
             value = None if hmac is not None or f["value"] == HIDDEN else f["value"]
-            yield Fact((of, config_key(of, f["resourceName"])), f["name"], value, f["value"] is not None)
+            yield Fact((of, entities.config_key(of, f["resourceName"])), f["name"], value, f["value"] is not None)
         case "ClientQuotaRecord":
-            key = quota_key({each["entityType"]: each["entityName"] for each in f["entity"]})
-            yield Fact(("quota", key), f["key"], quota_value(float(f["value"])), not f["remove"])
+            key = entities.quota_key({each["entityType"]: each["entityName"] for each in f["entity"]})
+            yield Fact(("quota", key), f["key"], entities.quota_value(float(f["value"])), not f["remove"])
         case "UserScramCredentialRecord":
-            yield Fact(("scram", f["name"]), named(MECHANISMS, f["mechanism"]), scram_value(f["iterations"]))
+            yield Fact(
+                ("scram", f["name"]),
+                entities.named(entities.MECHANISMS, f["mechanism"]),
+                entities.scram_value(f["iterations"]),
+            )
         case "RemoveUserScramCredentialRecord":
-            yield Fact(("scram", f["name"]), named(MECHANISMS, f["mechanism"]), is_set=False)
+            yield Fact(("scram", f["name"]), entities.named(entities.MECHANISMS, f["mechanism"]), is_set=False)
         case "FeatureLevelRecord":
             yield Fact(("feature", f["name"]), ":level", str(f["featureLevel"]), f["featureLevel"] > 0)
         case "AccessControlEntryRecord" | "RemoveAccessControlEntryRecord" if f["id"] in names.acls:
             upon, attr = names.acls[f["id"]]
-            yield Fact(("acl", upon), attr, ACL_SET, not type_.startswith("Remove"))
+            yield Fact(("acl", upon), attr, entities.ACL_SET, not type_.startswith("Remove"))
         case _ if type_ in TOPIC_RECORDS:
             if f["topicId"] in names.topics:
                 yield from _of_topic(type_, ("topic", names.topics[f["topicId"]]), f)

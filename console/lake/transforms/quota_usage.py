@@ -24,16 +24,7 @@ import pyarrow as pa
 from console.lake.entities import POLL_SOURCES, quota_parts
 from console.lake.schema import QUOTA_SUGGESTION, QUOTA_USAGE, USAGE_KEYS
 from console.lake.transforms.rows import Row, rows_of, table_of
-from console.model.quota import (
-    CONSUMER_BYTE_RATE,
-    OWN_LEVELS,
-    PRODUCER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    Effective,
-    QuotaEntity,
-    effective,
-    levels,
-)
+from console.model import quota
 
 SECOND = 1_000_000
 HOUR = 3600
@@ -67,24 +58,24 @@ class Limits:
     """
 
     def __init__(self, history: pa.Table, first_poll: int | None) -> None:
-        self._held: dict[QuotaEntity, dict[str, list[_Held]]] = {}
+        self._held: dict[quota.QuotaEntity, dict[str, list[_Held]]] = {}
         for entity, attr, text, since, until, is_deleted, source in rows_of(history, *LIMITING):
             if attr in USAGE_KEYS:
                 begins = _BEGINNING if source in POLL_SOURCES and since == first_poll else since
-                of_entity = self._held.setdefault(QuotaEntity.of(quota_parts(entity)), {})
+                of_entity = self._held.setdefault(quota.QuotaEntity.of(quota_parts(entity)), {})
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
 
-    def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, Effective]]]:
+    def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, quota.Effective]]]:
         """Return what applies to a user with a client id (empty text: without one), by quota key: from when on, and
         what.
         """
-        held = {entity: self._held[entity] for entity in levels(user, client) if entity in self._held}
+        held = {entity: self._held[entity] for entity in quota.levels(user, client) if entity in self._held}
         of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
         times = sorted({_BEGINNING, *(each.since for each in of_all), *(each.until for each in of_all if each.until)})
         made = []
         for at in times:
             quotas = {entity: _values_at(by_key, at) for entity, by_key in held.items()}
-            of_keys = ((key, effective(quotas, user, client, key)) for key in USAGE_KEYS if quotas)
+            of_keys = ((key, quota.effective(quotas, user, client, key)) for key in USAGE_KEYS if quotas)
             made.append({key: limit for key, limit in of_keys if limit is not None})
         return times, made
 
@@ -110,7 +101,7 @@ def _number(text: str | None) -> float | None:
 
 # -- what counts for which limit --------------------------------------------------------------------------------------
 
-_BYTES_KEYS = {"PRODUCE": PRODUCER_BYTE_RATE, "FETCH": CONSUMER_BYTE_RATE}
+_BYTES_KEYS = {"PRODUCE": quota.PRODUCER_BYTE_RATE, "FETCH": quota.CONSUMER_BYTE_RATE}
 _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
 _PERCENT_SECONDS_PER_MS = 0.1
 
@@ -128,26 +119,26 @@ class _Minute:
     def __init__(self) -> None:
         self.amounts = [0.0] * _MINUTE
         self.last = -1
-        self.limit: Effective | None = None
+        self.limit: quota.Effective | None = None
         self.throttle_ms = self.throttled_requests = 0
 
 
-_Use = tuple[dict[int, _Minute], Effective | None, bool, bool]
+_Use = tuple[dict[int, _Minute], quota.Effective | None, bool, bool]
 """How requests of one kind count for a limit: the scope's minutes, the limit, whether it is of bytes, and whether they
 are throttled by it."""
 
 
 def _uses(
     found: Mapping[_Scope, dict[int, _Minute]],
-    limits: Mapping[str, Effective],
+    limits: Mapping[str, quota.Effective],
     broker_id: int,
     user: str,
     client: str,
     api: str,
 ) -> Iterator[_Use]:
     of_bytes = _BYTES_KEYS.get(api)
-    by_bytes = of_bytes is not None and (of_bytes in limits or REQUEST_PERCENTAGE not in limits)
-    for key in (of_bytes, REQUEST_PERCENTAGE):
+    by_bytes = of_bytes is not None and (of_bytes in limits or quota.REQUEST_PERCENTAGE not in limits)
+    for key in (of_bytes, quota.REQUEST_PERCENTAGE):
         if key is not None:
             limit = limits.get(key)
             shared = None if limit is None else limit.shared
@@ -272,11 +263,11 @@ def _judged(
     pressed: float | None,
 ) -> tuple[float | None, str]:
     """Return the suggested limit, and the reason: see `suggestions`."""
-    peak, whole = _rate(key, highest), key != REQUEST_PERCENTAGE
+    peak, whole = _rate(key, highest), key != quota.REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
     if not throttled:
-        lowers = whole and level in OWN_LEVELS and minutes >= ENOUGH_MINUTES and 0 < highest < limit * FAR_BELOW
+        lowers = whole and level in quota.OWN_LEVELS and minutes >= ENOUGH_MINUTES and 0 < highest < limit * FAR_BELOW
         share = int(highest / limit * 100 + 0.5) if limit else 0
         said = f"never throttled in {minutes} minutes, peak {peak} is {share} % of the limit"
         if lowers:
@@ -324,7 +315,7 @@ def two_digits_up(value: float, whole: bool) -> float:
 
 
 def _rate(key: str, value: float) -> str:
-    if key == REQUEST_PERCENTAGE:
+    if key == quota.REQUEST_PERCENTAGE:
         return f"{value:.1f} %"
     if value >= 1e6:
         return f"{value / 1e6:.1f} MB/s"

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.language import statements
 from console.language.arguments import assign, duration, entity
 from console.language.errors import CommandError
 from console.language.quoting import quote_beside_equals
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, subject_or, to_change
 from console.language.staging import Staging
-from console.language.statements import (
-    Assign,
-    EditStatement,
-    Entity,
-    Key,
-    SecretSlot,
-    Subject,
-    assign_of,
-    assign_text,
-    entity_text,
-    joined,
-    key_of_edit,
-    secrets_among,
-    subject_text,
-)
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import ConfigEntry, ConfigResource
@@ -34,12 +20,12 @@ from console.plan.edits import AppendConfig, Edit, SetConfig, SetQuota, Subtract
 from console.present.text import clean
 
 
-class Alter(EditStatement, frozen=True):
+class Alter(statements.EditStatement, frozen=True):
     """``set``, ``append`` or ``subtract``. for_ms: how long it holds, None without a limit."""
 
     verb: str
-    entity: Entity | None
-    assigns: tuple[Assign, ...]
+    entity: statements.Entity | None
+    assigns: tuple[statements.Assign, ...]
     for_ms: int | None = None
     for_span: Span = NOWHERE
 
@@ -70,18 +56,20 @@ def _parse(reader: Reader) -> Alter:
 
 def _text(statement: Alter) -> str:
     limit = f"for {duration_text(statement.for_ms)}" if statement.for_ms is not None else ""
-    return joined(statement.verb, entity_text(statement.entity), *map(assign_text, statement.assigns), limit)
+    return statements.joined(
+        statement.verb, statements.entity_text(statement.entity), *map(statements.assign_text, statement.assigns), limit
+    )
 
 
-def _needs(statement: Alter, selected: Subject | None) -> Needs:
+def _needs(statement: Alter, selected: statements.Subject | None) -> Needs:
     return to_change(subject_or(statement.entity, selected), [each.key.name for each in statement.assigns])
 
 
-def _secrets(statement: Alter) -> tuple[SecretSlot, ...]:
+def _secrets(statement: Alter) -> tuple[statements.SecretSlot, ...]:
     if statement.entity is not None and isinstance(statement.entity.subject, QuotaEntity):
         return ()  # a quota is not a secret: no user is asked for what is refused
-    about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
-    return secrets_among(statement.assigns, about)
+    about = f"{statements.subject_text(statement.entity.subject)} " if statement.entity else ""
+    return statements.secrets_among(statement.assigns, about)
 
 
 # -- edits -------------------------------------------------------------------------------------------------------------
@@ -120,7 +108,7 @@ def _quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
             raise CommandError(clean(str(error), 400), "", each.value_span) from None
 
 
-def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str:
+def _items(verb: str, target: ConfigResource, assign: statements.Assign, entry: ConfigEntry | None) -> str:
     from console.plan.values import LIST, parse_value
 
     key = assign.key.name
@@ -135,7 +123,9 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
 
 
 def _of_config(verb: str, edit: SetConfig | AppendConfig | SubtractConfig) -> Alter:
-    return Alter(verb, Entity(edit.resource), (assign_of(key_of_edit(edit), edit.value),))
+    return Alter(
+        verb, statements.Entity(edit.resource), (statements.assign_of(statements.key_of_edit(edit), edit.value),)
+    )
 
 
 _ALTER = StatementKind(
@@ -147,7 +137,11 @@ _ALTER = StatementKind(
         SetConfig: lambda edit: _of_config("set", edit),
         AppendConfig: lambda edit: _of_config("append", edit),
         SubtractConfig: lambda edit: _of_config("subtract", edit),
-        SetQuota: lambda edit: Alter("set", Entity(edit.entity), (Assign(Key(edit.key), exact_number(edit.value)),)),
+        SetQuota: lambda edit: Alter(
+            "set",
+            statements.Entity(edit.entity),
+            (statements.Assign(statements.Key(edit.key), exact_number(edit.value)),),
+        ),
     },
     secrets=_secrets,
 )

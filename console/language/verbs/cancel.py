@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from console.language import statements
 from console.language.arguments import optional_partition, topic_name
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, configs_of, whole_parts
 from console.language.staging import SAID, Staging
-from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.plan.edits import CancelMove, Edit
 
 
-class CancelMoves(EditStatement, frozen=True):
+class CancelMoves(statements.EditStatement, frozen=True):
     """``cancel move``. partition: None for all that move."""
 
-    topic: Name
+    topic: statements.Name
     partition: int | None = None
 
 
@@ -29,10 +29,12 @@ def _parse(reader: Reader) -> CancelMoves:
 
 
 def _text(statement: CancelMoves) -> str:
-    return joined("cancel move topic", name_text(statement.topic), partition_text(statement.partition))
+    return statements.joined(
+        "cancel move topic", statements.name_text(statement.topic), statements.partition_text(statement.partition)
+    )
 
 
-def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
+def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Needs:
     # Whether brokers may elect an unclean leader decides whether they take a cancellation.
     need = configs_of(topic_resource(statement.topic.text or ""))
     return need | whole_parts(Part.REASSIGNMENTS) | Needs(replica_logs=need.topics)
@@ -54,7 +56,7 @@ _CANCEL = StatementKind(
     text=_text,
     needs=_needs,
     edits=_edits,
-    of_edits={CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition)},
+    of_edits={CancelMove: lambda edit: CancelMoves(statements.Name(edit.topic), edit.partition)},
 )
 
 VERBS = (

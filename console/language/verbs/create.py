@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.language import statements
 from console.language.arguments import INT_MAX, assigned, pair_count, plain_name, whole_number
 from console.language.reader import Candidate, Expected, Form, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging, no_key_twice
-from console.language.statements import (
-    Assign,
-    EditStatement,
-    Key,
-    Name,
-    Subject,
-    assign_of,
-    assign_text,
-    joined,
-    name_text,
-    secrets_among,
-)
 from console.language.tokenizer import Word
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import NewTopic
@@ -40,16 +29,16 @@ MOST_MARKS = 4
 """Dots and underscores of a name up to which the names that it collides with are asked for: 15 at most."""
 
 
-class Create(EditStatement, frozen=True):
+class Create(statements.EditStatement, frozen=True):
     """``create topic``. partitions and replication: -1 for the broker's default; assignments instead of both;
     timeout_ms: None for the client's own."""
 
-    name: Name
+    name: statements.Name
     partitions: int = -1
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
     timeout_ms: int | None = None
-    configs: tuple[Assign, ...] = ()
+    configs: tuple[statements.Assign, ...] = ()
 
 
 # -- grammar -----------------------------------------------------------------------------------------------------------
@@ -60,7 +49,7 @@ def _parse(reader: Reader) -> Create:
     name = plain_name(reader, Expected(What.TOPIC, "the NAME of the topic", detail="new"), "topics")
     numbers: dict[str, int] = {}
     assignments: tuple[tuple[int, ...], ...] = ()
-    configs: list[Assign] = []
+    configs: list[statements.Assign] = []
     taken: dict[str, Word] = {}
     expected = Expected(
         What.ASSIGN,
@@ -143,14 +132,16 @@ def _text(statement: Create) -> str:
     lists = ",".join(":".join(map(str, brokers)) for brokers in statement.assignments)
     assign = f"assign={lists}" if lists else ""
     timeout = f"timeout={duration_text(statement.timeout_ms)}" if statement.timeout_ms is not None else ""
-    configs = map(assign_text, statement.configs)
-    return joined("create topic", name_text(statement.name), partitions, replication, assign, timeout, *configs)
+    configs = map(statements.assign_text, statement.configs)
+    return statements.joined(
+        "create topic", statements.name_text(statement.name), partitions, replication, assign, timeout, *configs
+    )
 
 
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
-def _needs(statement: Create, _selected: Subject | None) -> Needs:
+def _needs(statement: Create, _selected: statements.Subject | None) -> Needs:
     from console.plan.kinds.topic_creation import twins
 
     name = statement.name.text or ""
@@ -182,8 +173,10 @@ def _edits(statement: Create, staging: Staging) -> Iterator[Edit]:
 
 def _of_creation(edit: CreateTopic) -> Create:
     topic = edit.topic
-    configs = tuple(assign_of(Key(key), value) for key, value in topic.configs.items())
-    return Create(Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs)
+    configs = tuple(statements.assign_of(statements.Key(key), value) for key, value in topic.configs.items())
+    return Create(
+        statements.Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs
+    )
 
 
 _CREATE = StatementKind(
@@ -192,7 +185,7 @@ _CREATE = StatementKind(
     needs=_needs,
     edits=_edits,
     of_edits={CreateTopic: _of_creation},
-    secrets=lambda statement: secrets_among(statement.configs, f"topic {statement.name.text} "),
+    secrets=lambda statement: statements.secrets_among(statement.configs, f"topic {statement.name.text} "),
 )
 
 VERBS = (

@@ -5,36 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from console.language.arguments import (
-    GROUP,
-    NUMBER_MAX,
-    TOPIC,
-    is_glob,
-    offered_durations,
-    optional_partition,
-    pattern,
-    plain_name,
-    regex_hint,
-    topic_name,
-    topic_of_group,
-    whole_number,
-)
+from console.language import arguments, statements
 from console.language.errors import CommandError
 from console.language.quoting import quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
-from console.language.statements import (
-    EditStatement,
-    Glob,
-    Name,
-    Subject,
-    in_group,
-    joined,
-    name_text,
-    partition_text,
-    pattern_text,
-)
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
 from console.model.parts import Part
@@ -44,32 +20,32 @@ from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, Tri
 from console.present.text import clean
 
 
-class Delete(EditStatement, frozen=True):
+class Delete(statements.EditStatement, frozen=True):
     """``delete topic``."""
 
-    name: Name
+    name: statements.Name
 
 
-class DeleteTopics(EditStatement, frozen=True):
+class DeleteTopics(statements.EditStatement, frozen=True):
     """``delete topic GLOB``: all topics that match, but those that brokers keep for themselves."""
 
-    glob: Glob
+    glob: statements.Glob
 
 
-class DeleteRecords(EditStatement, frozen=True):
+class DeleteRecords(statements.EditStatement, frozen=True):
     """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
 
-    topic: Name
+    topic: statements.Name
     partition: int | None = None
     before: int | None = None
     at_ms: int | None = None
 
 
-class DeleteGroupOffsets(EditStatement, frozen=True):
+class DeleteGroupOffsets(statements.EditStatement, frozen=True):
     """``delete group``: the group, or its offsets of a topic or partition."""
 
-    group: Name
-    topic: Name | None = None
+    group: statements.Name
+    topic: statements.Name | None = None
     partition: int | None = None
 
 
@@ -78,26 +54,26 @@ def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGrou
     if what == "records":
         return _parse_records(reader)
     if what == "group":
-        group = plain_name(reader, GROUP, "groups", may_be_empty=True)
-        return DeleteGroupOffsets(group, *topic_of_group(reader))
+        group = arguments.plain_name(reader, arguments.GROUP, "groups", may_be_empty=True)
+        return DeleteGroupOffsets(group, *arguments.topic_of_group(reader))
     word = reader.word
-    name = plain_name(reader, TOPIC, "topics")
-    found = pattern(word) if word is not None else None
-    if found is not None and is_glob(found):
-        return DeleteTopics(Glob(found, name.span))
+    name = arguments.plain_name(reader, arguments.TOPIC, "topics")
+    found = arguments.pattern(word) if word is not None else None
+    if found is not None and arguments.is_glob(found):
+        return DeleteTopics(statements.Glob(found, name.span))
     return Delete(name)
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
     """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
-    topic = topic_name(reader)
-    partition = optional_partition(reader, topic)
+    topic = arguments.topic_name(reader)
+    partition = arguments.optional_partition(reader, topic)
     reader.need_keyword("before")
     if reader.take_keyword("latest") is not None:
         return DeleteRecords(topic, partition)
     label = "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"
-    word = reader.take(Expected(What.ARGUMENT, label, offers=offered_durations), Role.VALUE)
-    before = whole_number(word.text, 0, NUMBER_MAX)
+    word = reader.take(Expected(What.ARGUMENT, label, offers=arguments.offered_durations), Role.VALUE)
+    before = arguments.whole_number(word.text, 0, arguments.NUMBER_MAX)
     if before is not None:
         return DeleteRecords(topic, partition, before)
     try:
@@ -112,7 +88,7 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 
 def _named(statement: Delete, staging: Staging) -> list[Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
-    hint = f"without quotes it is a pattern: {shown}" if is_glob(name) else regex_hint(name)
+    hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
     return [DeleteTopic(staging.topic(statement.name))]
@@ -120,7 +96,7 @@ def _named(statement: Delete, staging: Staging) -> list[Edit]:
 
 def _topic_text(statement: Delete) -> str:
     name = statement.name.text or ""
-    return f"delete topic {quoted(name) if is_glob(name) else name_text(statement.name)}"
+    return f"delete topic {quoted(name) if arguments.is_glob(name) else statements.name_text(statement.name)}"
 
 
 _TOPIC = StatementKind(
@@ -128,7 +104,7 @@ _TOPIC = StatementKind(
     text=_topic_text,
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=_named,
-    of_edits={DeleteTopic: lambda edit: Delete(Name(edit.name))},
+    of_edits={DeleteTopic: lambda edit: Delete(statements.Name(edit.name))},
 )
 
 
@@ -143,13 +119,15 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
     matches, topics = glob_test([glob.pattern]), snapshot.topics.items()
     found = [name for name, topic in topics if matches(name) and not is_spared(name, internal=topic.internal)]
     if not found:
-        raise CommandError(f"no topic matches '{clean(glob.pattern or '', 80)}'", regex_hint(glob.pattern), glob.span)
+        raise CommandError(
+            f"no topic matches '{clean(glob.pattern or '', 80)}'", arguments.regex_hint(glob.pattern), glob.span
+        )
     return [DeleteTopic(name) for name in sorted(found)]
 
 
 _TOPICS = StatementKind(
     statement=DeleteTopics,
-    text=lambda statement: f"delete topic {pattern_text(statement.glob.pattern)}",
+    text=lambda statement: f"delete topic {statements.pattern_text(statement.glob.pattern)}",
     needs=lambda _statement, _selected: whole_parts(Part.TOPICS),
     edits=_matching,
 )
@@ -164,11 +142,11 @@ def _records_text(statement: DeleteRecords) -> str:
         before = datetime.fromtimestamp(statement.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
     else:
         before = "latest"
-    of = joined(name_text(statement.topic), partition_text(statement.partition))
+    of = statements.joined(statements.name_text(statement.topic), statements.partition_text(statement.partition))
     return f"delete records topic {of} before {before}"
 
 
-def _records_needs(statement: DeleteRecords, _selected: Subject | None) -> Needs:
+def _records_needs(statement: DeleteRecords, _selected: statements.Subject | None) -> Needs:
     name = statement.topic.text or ""
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
@@ -205,7 +183,7 @@ _RECORDS = StatementKind(
     text=_records_text,
     needs=_records_needs,
     edits=_trims,
-    of_edits={TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before)},
+    of_edits={TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
 )
 
 # -- a group, or its offsets -------------------------------------------------------------------------------------------
@@ -232,12 +210,14 @@ def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Ed
 
 _GROUP = StatementKind(
     statement=DeleteGroupOffsets,
-    text=lambda statement: f"delete {in_group(statement.group, statement.topic, statement.partition)}",
+    text=lambda statement: f"delete {statements.in_group(statement.group, statement.topic, statement.partition)}",
     needs=lambda statement, _selected: the_group(statement.group),
     edits=_group_edits,
     of_edits={
-        DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
-        DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
+        DeleteOffset: lambda edit: DeleteGroupOffsets(
+            statements.Name(edit.group), statements.Name(edit.topic), edit.partition
+        ),
+        DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
     },
 )
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from console.language import statements
 from console.language.arguments import entity, key, key_expected
 from console.language.reader import Reader
-from console.language.statements import Entity, Key, Statement, entity_text, joined, key_text
 from console.language.verb import PLAN, StatementKind, Verb
 
 
-class Discard(Statement, frozen=True):
+class Discard(statements.Statement, frozen=True):
     """``discard``: everything, an entity, or one key of it."""
 
-    entity: Entity | None = None
-    key: Key | None = None
+    entity: statements.Entity | None = None
+    key: statements.Key | None = None
 
 
 def _parse(reader: Reader) -> Discard:
@@ -26,7 +26,9 @@ def _parse(reader: Reader) -> Discard:
 
 
 def _text(statement: Discard) -> str:
-    return joined("discard", entity_text(statement.entity), key_text(statement.key) if statement.key else "")
+    return statements.joined(
+        "discard", statements.entity_text(statement.entity), statements.key_text(statement.key) if statement.key else ""
+    )
 
 
 VERBS = (

@@ -4,57 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from console.language.arguments import (
-    BROKER,
-    INT_MAX,
-    TOPIC,
-    need_number,
-    optional_partition,
-    partition_number,
-    plain_name,
-    topic_name,
-)
+from console.language import arguments, statements
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
 from console.language.staging import SAID, Staging
-from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
 from console.model.parts import Part
 from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
-class Elect(EditStatement, frozen=True):
+class Elect(statements.EditStatement, frozen=True):
     """``elect``. broker, topic, partition: None for all; an unclean election names a partition."""
 
     unclean: bool = False
     broker: int | None = None
-    topic: Name | None = None
+    topic: statements.Name | None = None
     partition: int | None = None
 
 
 def _parse(reader: Reader) -> Elect:
     if reader.need_keyword("preferred", "unclean") == "unclean":
-        name = topic_name(reader)
+        name = arguments.topic_name(reader)
         reader.need_keyword("partition")
-        return Elect(unclean=True, topic=name, partition=partition_number(reader, name))
+        return Elect(unclean=True, topic=name, partition=arguments.partition_number(reader, name))
     scope = reader.need_keyword("all", "broker", "topic")
     if scope == "broker":
-        return Elect(broker=need_number(reader, BROKER, INT_MAX))
+        return Elect(broker=arguments.need_number(reader, arguments.BROKER, arguments.INT_MAX))
     if scope == "topic":
-        name = plain_name(reader, TOPIC, "topics")
-        return Elect(topic=name, partition=optional_partition(reader, name))
+        name = arguments.plain_name(reader, arguments.TOPIC, "topics")
+        return Elect(topic=name, partition=arguments.optional_partition(reader, name))
     return Elect()
 
 
 def _text(statement: Elect) -> str:
     kind = "unclean" if statement.unclean else "preferred"
     if statement.topic is not None:
-        return joined("elect", kind, "topic", name_text(statement.topic), partition_text(statement.partition))
+        return statements.joined(
+            "elect",
+            kind,
+            "topic",
+            statements.name_text(statement.topic),
+            statements.partition_text(statement.partition),
+        )
     return f"elect {kind} " + ("all" if statement.broker is None else f"broker {statement.broker}")
 
 
-def _needs(statement: Elect, _selected: Subject | None) -> Needs:
+def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
     """Return the topics to read, and for an unclean election also the replicas' log ranges."""
     if statement.topic is None:
         return whole_parts(Part.TOPICS)
@@ -84,8 +80,8 @@ _ELECT = StatementKind(
     needs=_needs,
     edits=_edits,
     of_edits={
-        ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
-        ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
+        ElectPreferred: lambda edit: Elect(topic=statements.Name(edit.topic), partition=edit.partition),
+        ElectUnclean: lambda edit: Elect(unclean=True, topic=statements.Name(edit.topic), partition=edit.partition),
     },
 )
 

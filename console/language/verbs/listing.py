@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from console.language import statements
 from console.language.arguments import list_filter
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import NOTHING, Needs, whole_parts
-from console.language.statements import FieldFilter, Glob, QueryStatement, Subject, field_text, joined, pattern_text
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
 from console.model.config import ConfigResource
@@ -37,21 +37,21 @@ SINGLY = 100
 """Names that are asked for one by one; for more, everything is read."""
 
 
-class List(QueryStatement, frozen=True):
+class List(statements.QueryStatement, frozen=True):
     """``list KIND``; all filters must match, one of the globs is enough."""
 
     kind: str
-    globs: tuple[Glob, ...] = ()
-    fields: tuple[FieldFilter, ...] = ()
+    globs: tuple[statements.Glob, ...] = ()
+    fields: tuple[statements.FieldFilter, ...] = ()
 
 
 def _parse(reader: Reader) -> List:
     kind = reader.need_keyword(*KINDS, label=f"one of {', '.join(KINDS)}")
-    globs: list[Glob] = []
-    fields: list[FieldFilter] = []
+    globs: list[statements.Glob] = []
+    fields: list[statements.FieldFilter] = []
     while not reader.ended:
         found = list_filter(reader, kind)
-        if isinstance(found, Glob):
+        if isinstance(found, statements.Glob):
             globs.append(found)
         else:
             fields.append(found)
@@ -60,8 +60,8 @@ def _parse(reader: Reader) -> List:
 
 
 def _text(statement: List) -> str:
-    globs = (pattern_text(glob.pattern) for glob in statement.globs)
-    return joined("list", statement.kind, *globs, *map(field_text, statement.fields))
+    globs = (statements.pattern_text(glob.pattern) for glob in statement.globs)
+    return statements.joined("list", statement.kind, *globs, *map(statements.field_text, statement.fields))
 
 
 # -- what each kind needs ----------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ _LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if 
 """Kinds whose names only the list of resources with configs has."""
 
 
-def _needs(statement: List, _selected: Subject | None) -> Needs:
+def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
     match statement.kind:
         case "topics":
             configs = any("." in field.key for field in statement.fields)

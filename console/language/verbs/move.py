@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.language import operation_words, statements
 from console.language.arguments import BROKER, INT_MAX, need_number, partition_number, topic_name
-from console.language.operation_words import BEGUN, BeginOperation, begun, brokers, log_dir, optional_throttle
 from console.language.quoting import quote
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
 from console.language.staging import Staging
-from console.language.statements import EditStatement, Name, Subject, Where, joined, name_text, partition_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.numbers import commas
 from console.model.parts import Part
@@ -19,46 +18,48 @@ from console.operations.goals import MoveIntoDir, MoveTopic
 from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
 
-class MovePartition(EditStatement, frozen=True):
+class MovePartition(statements.EditStatement, frozen=True):
     """``move``. replicas: brokers, the preferred leader first. resize: their number may differ from today's."""
 
-    topic: Name
+    topic: statements.Name
     partition: int
     replicas: tuple[int, ...]
     resize: bool = False
 
 
-class MoveToDir(EditStatement, frozen=True):
+class MoveToDir(statements.EditStatement, frozen=True):
     """``move … to dir``: a broker's replica into another of its log directories."""
 
-    topic: Name
+    topic: statements.Name
     partition: int
     broker: int
     path: str
 
 
-def _parse(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
+def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginOperation:
     """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both of a whole
     topic.
 
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
     """
     name = topic_name(reader)
-    if reader.where is not Where.BAR:
+    if reader.where is not statements.Where.BAR:
         _need_partition(reader)
     elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":
         if word == "to":
-            return begun(reader, MoveTopic(name.text or "", brokers(reader)))
-        return begun(reader, MoveIntoDir(name.text or "", *_into_dir(reader)))
+            return operation_words.begun(reader, MoveTopic(name.text or "", operation_words.brokers(reader)))
+        return operation_words.begun(reader, MoveIntoDir(name.text or "", *_into_dir(reader)))
     partition = partition_number(reader, name)
     if reader.need_keyword("to", "broker") == "broker":
         broker, path = _into_dir(reader)
-        if reader.where is Where.BAR and (throttle := optional_throttle(reader)) is not None:
-            return BeginOperation(MoveIntoDir(name.text or "", broker, path, partition), throttle or None)
+        if reader.where is statements.Where.BAR and (throttle := operation_words.optional_throttle(reader)) is not None:
+            return operation_words.BeginOperation(
+                MoveIntoDir(name.text or "", broker, path, partition), throttle or None
+            )
         if reader.word is not None and reader.word.text == "throttle":
             reader.fail(hint="a throttle takes an operation: kac moves … to dir PATH --throttle RATE --run")
         return MoveToDir(name, partition, broker, path)
-    replicas = brokers(reader)
+    replicas = operation_words.brokers(reader)
     return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
 
 
@@ -67,7 +68,7 @@ def _into_dir(reader: Reader) -> tuple[int, str]:
     broker = need_number(reader, BROKER, INT_MAX)
     reader.need_keyword("to")
     reader.need_keyword("dir")
-    return broker, log_dir(reader, broker)
+    return broker, operation_words.log_dir(reader, broker)
 
 
 def _need_partition(reader: Reader) -> None:
@@ -80,10 +81,12 @@ def _need_partition(reader: Reader) -> None:
 
 def _text(statement: MovePartition) -> str:
     to = f"to {commas(statement.replicas)}{' resize' if statement.resize else ''}"
-    return joined("move topic", name_text(statement.topic), partition_text(statement.partition), to)
+    return statements.joined(
+        "move topic", statements.name_text(statement.topic), statements.partition_text(statement.partition), to
+    )
 
 
-def _needs(statement: MovePartition, _selected: Subject | None) -> Needs:
+def _needs(statement: MovePartition, _selected: statements.Subject | None) -> Needs:
     nodes = Needs(nodes=frozenset(statement.replicas))
     return the_topic(statement.topic) | whole_parts(Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS) | nodes
 
@@ -99,7 +102,9 @@ def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
 
 def _dir_text(statement: MoveToDir) -> str:
     to = f"broker {statement.broker} to dir {quote(statement.path)}"
-    return joined("move topic", name_text(statement.topic), partition_text(statement.partition), to)
+    return statements.joined(
+        "move topic", statements.name_text(statement.topic), statements.partition_text(statement.partition), to
+    )
 
 
 def _dir_edits(statement: MoveToDir, staging: Staging) -> Iterator[Edit]:
@@ -113,7 +118,11 @@ _MOVE = StatementKind(
     text=_text,
     needs=_needs,
     edits=_edits,
-    of_edits={MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize)},
+    of_edits={
+        MoveReplicas: lambda edit: MovePartition(
+            statements.Name(edit.topic), edit.partition, edit.replicas, edit.resize
+        )
+    },
 )
 _TO_DIR = StatementKind(
     statement=MoveToDir,
@@ -124,7 +133,9 @@ _TO_DIR = StatementKind(
         | Needs(nodes=frozenset({statement.broker}))
     ),
     edits=_dir_edits,
-    of_edits={MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)},
+    of_edits={
+        MoveReplicaDir: lambda edit: MoveToDir(statements.Name(edit.topic), edit.partition, edit.broker, edit.path)
+    },
 )
 
 VERBS = (
@@ -145,6 +156,6 @@ VERBS = (
         "directory: in the command bar only.",
         ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
         parse=_parse,
-        statements=(_MOVE, _TO_DIR, BEGUN),
+        statements=(_MOVE, _TO_DIR, operation_words.BEGUN),
     ),
 )

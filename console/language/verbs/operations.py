@@ -3,12 +3,12 @@ an open one."""
 
 from __future__ import annotations
 
+from console.language import operation_words
 from console.language.arguments import BROKER, INT_MAX, NUMBER_MAX, need_number, topic_name
-from console.language.operation_words import BEGUN, BeginOperation, begun, brokers, log_dir, rate
 from console.language.reader import Expected, Reader, What
 from console.language.statements import BarStatement, Where
 from console.language.verb import CHANGE, StatementKind, Verb
-from console.operations.goals import Balance, Drain, DrainDir, Replace, Replicate, Restore
+from console.operations import goals
 
 
 class AskOfOperation(BarStatement, frozen=True):
@@ -19,37 +19,37 @@ class AskOfOperation(BarStatement, frozen=True):
     throttle: int | None = None
 
 
-def _drain(reader: Reader) -> BeginOperation:
+def _drain(reader: Reader) -> operation_words.BeginOperation:
     reader.need_keyword("broker")
-    numbers = brokers(reader)
+    numbers = operation_words.brokers(reader)
     if len(numbers) == 1 and reader.take_keyword("dir") is not None:
-        return begun(reader, DrainDir(numbers[0], log_dir(reader, numbers[0])))
-    return begun(reader, Drain(numbers))
+        return operation_words.begun(reader, goals.DrainDir(numbers[0], operation_words.log_dir(reader, numbers[0])))
+    return operation_words.begun(reader, goals.Drain(numbers))
 
 
-def _replace(reader: Reader) -> BeginOperation:
+def _replace(reader: Reader) -> operation_words.BeginOperation:
     reader.need_keyword("broker")
     broker = need_number(reader, BROKER, INT_MAX)
     reader.need_keyword("by")
-    return begun(reader, Replace(broker, need_number(reader, BROKER, INT_MAX)))
+    return operation_words.begun(reader, goals.Replace(broker, need_number(reader, BROKER, INT_MAX)))
 
 
-def _replication(reader: Reader) -> BeginOperation:
+def _replication(reader: Reader) -> operation_words.BeginOperation:
     name = topic_name(reader)
     replicas = need_number(reader, Expected(What.ARGUMENT, "how many replicas"), 2**15 - 1)
-    return begun(reader, Replicate(name.text or "", replicas))
+    return operation_words.begun(reader, goals.Replicate(name.text or "", replicas))
 
 
-def _back(reader: Reader) -> BeginOperation:
+def _back(reader: Reader) -> operation_words.BeginOperation:
     """Parse the number of an operation to restore. Its former replicas are in the journal, not in the statement."""
     expected = Expected(What.ARGUMENT, "the number of an OPERATION")
-    return begun(reader, Restore(need_number(reader, expected, NUMBER_MAX)))
+    return operation_words.begun(reader, goals.Restore(need_number(reader, expected, NUMBER_MAX)))
 
 
 def _operation(reader: Reader) -> AskOfOperation:
     number = need_number(reader, Expected(What.ARGUMENT, "the number of an OPERATION"), NUMBER_MAX)
     asked = reader.need_keyword("throttle", "give-up")
-    return AskOfOperation(number, rate(reader) if asked == "throttle" else None)
+    return AskOfOperation(number, operation_words.rate(reader) if asked == "throttle" else None)
 
 
 def _text(statement: AskOfOperation) -> str:
@@ -73,7 +73,7 @@ VERBS = (
         Where.BAR,
         takes_away=True,
         parse=_drain,
-        statements=(BEGUN,),
+        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "replace",
@@ -85,7 +85,7 @@ VERBS = (
         Where.BAR,
         takes_away=True,
         parse=_replace,
-        statements=(BEGUN,),
+        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "balance",
@@ -95,8 +95,8 @@ VERBS = (
         _OPERATION,
         ("balance throttle 50MB/s",),
         Where.BAR,
-        parse=lambda reader: begun(reader, Balance()),
-        statements=(BEGUN,),
+        parse=lambda reader: operation_words.begun(reader, goals.Balance()),
+        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "replication",
@@ -107,7 +107,7 @@ VERBS = (
         ("replication topic orders 3",),
         Where.BAR,
         parse=_replication,
-        statements=(BEGUN,),
+        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "back",
@@ -119,7 +119,7 @@ VERBS = (
         Where.BAR,
         takes_away=True,
         parse=_back,
-        statements=(BEGUN,),
+        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "operation",

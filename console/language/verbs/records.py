@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from console.language.arguments import A_TOPIC, GROUP, INT_MAX, NUMBER_MAX, named, need_number, topic_name
+from console.language import arguments
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
 from console.language.statements import Statement
@@ -44,10 +44,12 @@ class Records(Statement, frozen=True):
 
 
 def _parse(reader: Reader) -> Records:
-    topic = topic_name(reader, A_TOPIC).text or ""
+    topic = arguments.topic_name(reader, arguments.A_TOPIC).text or ""
     partition = None
     if reader.take_keyword("partition") is not None:
-        partition = need_number(reader, Expected(What.ARGUMENT, "the NUMBER of a partition"), INT_MAX)
+        partition = arguments.need_number(
+            reader, Expected(What.ARGUMENT, "the NUMBER of a partition"), arguments.INT_MAX
+        )
     start, at, count = _start(reader)
     given: dict[str, str] = {}
     flags: set[str] = set()
@@ -59,9 +61,9 @@ def _parse(reader: Reader) -> Records:
         elif word == "as":
             given[word] = reader.need_keyword(*FORMS)
         elif word == "text":
-            given[word] = named(reader, Expected(What.ARGUMENT, "a TEXT"), Role.VALUE)
+            given[word] = arguments.named(reader, Expected(What.ARGUMENT, "a TEXT"), Role.VALUE)
         elif word == "key":
-            given[word] = named(reader, Expected(What.ARGUMENT, "a key, or a glob for it"), Role.VALUE)
+            given[word] = arguments.named(reader, Expected(What.ARGUMENT, "a key, or a glob for it"), Role.VALUE)
         elif word == "json":
             given[word] = _condition(reader)
         else:
@@ -91,9 +93,13 @@ def _start(reader: Reader) -> tuple[str, str, int]:
         return found, "", _count(reader)
     if found == "of":
         reader.need_keyword("group")
-        return "group", named(reader, GROUP, may_be_empty=True), DEFAULT_COUNT
+        return "group", arguments.named(reader, arguments.GROUP, may_be_empty=True), DEFAULT_COUNT
     if reader.need_keyword("offset", "time") == "offset":
-        return "offset", str(need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), NUMBER_MAX)), DEFAULT_COUNT
+        return (
+            "offset",
+            str(arguments.need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), arguments.NUMBER_MAX)),
+            DEFAULT_COUNT,
+        )
     word = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
         moment(word.text, _SOME_TIME)
@@ -116,7 +122,7 @@ def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) 
 
 
 def _count(reader: Reader) -> int:
-    return need_number(reader, Expected(What.ARGUMENT, f"how many, 1 to {MOST_RECORDS:,}"), MOST_RECORDS, 1)
+    return arguments.need_number(reader, Expected(What.ARGUMENT, f"how many, 1 to {MOST_RECORDS:,}"), MOST_RECORDS, 1)
 
 
 def _condition(reader: Reader) -> str:

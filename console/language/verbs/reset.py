@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from console.language import statements
 from console.language.arguments import INT_MAX, NUMBER_MAX, group_name, named, need_number, topic_of_group
 from console.language.errors import CommandError
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group
 from console.language.staging import Staging
-from console.language.statements import EditStatement, Name, OffsetPosition, Subject, in_group, joined
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.system_topics import is_of_application
 from console.plan.amounts import moment
@@ -23,12 +23,12 @@ TO = ("earliest", "latest", "current", "offset", "time", "by", "file")
 _TIMES = ("1h", "24h", "7d")
 
 
-class ResetOffsets(EditStatement, frozen=True):
+class ResetOffsets(statements.EditStatement, frozen=True):
     """``reset group``: of all that it committed, of a topic, or of a partition. share: ``reset share group``."""
 
-    group: Name
-    to: OffsetPosition
-    topic: Name | None = None
+    group: statements.Name
+    to: statements.OffsetPosition
+    topic: statements.Name | None = None
     partition: int | None = None
     share: bool = False
 
@@ -44,7 +44,7 @@ def _parse(reader: Reader) -> ResetOffsets:
     return ResetOffsets(group, _position(reader), topic, partition, share)
 
 
-def _position(reader: Reader) -> OffsetPosition:
+def _position(reader: Reader) -> statements.OffsetPosition:
     first = reader.word
     how = reader.need_keyword(*TO)
     assert first is not None
@@ -66,7 +66,7 @@ def _position(reader: Reader) -> OffsetPosition:
             number = int(word.text)
         case "file":
             path = named(reader, Expected(What.WORDS, "a FILE with topic,partition,offset"), Role.VALUE)
-    return OffsetPosition(how, number, path, metadata, epoch, restored, span=reader.span_from(first))
+    return statements.OffsetPosition(how, number, path, metadata, epoch, restored, span=reader.span_from(first))
 
 
 def _time(reader: Reader) -> int:
@@ -83,16 +83,16 @@ def _time(reader: Reader) -> int:
 
 def _text(statement: ResetOffsets) -> str:
     share = "share" if statement.share else ""
-    of = in_group(statement.group, statement.topic, statement.partition)
-    return joined("reset", share, of, "to", _position_text(statement.to))
+    of = statements.in_group(statement.group, statement.topic, statement.partition)
+    return statements.joined("reset", share, of, "to", _position_text(statement.to))
 
 
-def _position_text(to: OffsetPosition) -> str:
+def _position_text(to: statements.OffsetPosition) -> str:
     match to.how:
         case "offset":
             epoch = f"epoch {to.epoch}" if to.epoch >= 0 else ""
             metadata = f"metadata {quote(to.metadata)}" if to.metadata else ""
-            return joined("offset", str(to.number), epoch, metadata, "restored" if to.restored else "")
+            return statements.joined("offset", str(to.number), epoch, metadata, "restored" if to.restored else "")
         case "time":
             at = datetime.fromtimestamp(to.number // 1000, UTC)
             return f"time {at:%Y-%m-%dT%H:%M:%S}.{to.number % 1000:03}Z"
@@ -107,7 +107,7 @@ def _position_text(to: OffsetPosition) -> str:
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
-def _needs(statement: ResetOffsets, _selected: Subject | None) -> Needs:
+def _needs(statement: ResetOffsets, _selected: statements.Subject | None) -> Needs:
     time = statement.to.number if statement.to.how == "time" else None
     topics = {row.topic for row in statement.to.rows or ()}
     if statement.topic is not None:
@@ -163,8 +163,10 @@ def _from_file(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
 
 
 def _of_commit(edit: CommitOffset) -> ResetOffsets:
-    to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored)
-    return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition, edit.share)
+    to = statements.OffsetPosition(
+        "offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored
+    )
+    return ResetOffsets(statements.Name(edit.group), to, statements.Name(edit.topic), edit.partition, edit.share)
 
 
 _RESET = StatementKind(

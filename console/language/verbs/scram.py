@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.language import reader as language_reader
+from console.language import statements
 from console.language.arguments import SECRET_LABEL, named, need_secret, pair_count
 from console.language.quoting import quote
-from console.language.reader import Candidate, Expected, Form, Reader, Role, What
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
-from console.language.statements import Asked, EditStatement, SecretSlot, SecretSource, Subject, joined, secret_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
@@ -23,34 +23,36 @@ ITERATIONS = 4096
 """The default: the minimum that Kafka accepts (ScramMechanism.minIterations)."""
 
 
-class ScramSet(EditStatement, frozen=True):
+class ScramSet(statements.EditStatement, frozen=True):
     """``scram set``. iterations: None for the default."""
 
     user: str
     mechanism: ScramMechanism
-    password: SecretSource
+    password: statements.SecretSource
     iterations: int | None = None
 
 
-class ScramDelete(EditStatement, frozen=True):
+class ScramDelete(statements.EditStatement, frozen=True):
     """``scram delete``."""
 
     user: str
     mechanism: ScramMechanism
 
 
-def _parse(reader: Reader) -> ScramSet | ScramDelete:
+def _parse(reader: language_reader.Reader) -> ScramSet | ScramDelete:
     action = reader.need_keyword("set", "delete")
-    user = named(reader, Expected(What.SCRAM_USER, "the NAME of a user"))
+    user = named(reader, language_reader.Expected(language_reader.What.SCRAM_USER, "the NAME of a user"))
     mechanism = _mechanism(reader)
     if action == "delete":
         return ScramDelete(user, mechanism)
     iterations: int | None = None
-    password: SecretSource | None = None
+    password: statements.SecretSource | None = None
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
     while password is None or not reader.ended:
         label = " or ".join(wanted.values()) or "the end"
-        expected = Expected(What.PAIR, label, tuple(f"{key}=" for key in wanted), values=_values)
+        expected = language_reader.Expected(
+            language_reader.What.PAIR, label, tuple(f"{key}=" for key in wanted), values=_values
+        )
         if not wanted:
             reader.finish()
         word, key, value = reader.take_pair(expected, label)
@@ -65,17 +67,24 @@ def _parse(reader: Reader) -> ScramSet | ScramDelete:
     return ScramSet(user, mechanism, password, iterations)
 
 
-def _values(_snapshot: Snapshot, key: str) -> list[Candidate]:
+def _values(_snapshot: Snapshot, key: str) -> list[language_reader.Candidate]:
     if key == "password":
         return [
-            Candidate("?", "asked for, hidden", form=Form.BARE),
-            Candidate("@", "read from a file", form=Form.BARE),
+            language_reader.Candidate("?", "asked for, hidden", form=language_reader.Form.BARE),
+            language_reader.Candidate("@", "read from a file", form=language_reader.Form.BARE),
         ]
-    return [Candidate("4096", "Kafka's default"), Candidate("8192"), Candidate("16384", "the most")]
+    return [
+        language_reader.Candidate("4096", "Kafka's default"),
+        language_reader.Candidate("8192"),
+        language_reader.Candidate("16384", "the most"),
+    ]
 
 
-def _mechanism(reader: Reader) -> ScramMechanism:
-    word = reader.take(Expected(What.WORDS, " or ".join(MECHANISMS), MECHANISMS), Role.VALUE)
+def _mechanism(reader: language_reader.Reader) -> ScramMechanism:
+    word = reader.take(
+        language_reader.Expected(language_reader.What.WORDS, " or ".join(MECHANISMS), MECHANISMS),
+        language_reader.Role.VALUE,
+    )
     try:
         return ScramMechanism.parse(word.text)
     except ValueError:
@@ -85,16 +94,16 @@ def _mechanism(reader: Reader) -> ScramMechanism:
 def _set_text(statement: ScramSet) -> str:
     iterations = f"iterations={statement.iterations}" if statement.iterations is not None else ""
     who = f"{quote(statement.user)} {statement.mechanism.label}"
-    return joined("scram set", who, iterations, f"password={secret_text(statement.password)}")
+    return statements.joined("scram set", who, iterations, f"password={statements.secret_text(statement.password)}")
 
 
-def _needs(_statement: ScramSet | ScramDelete, _selected: Subject | None) -> Needs:
+def _needs(_statement: ScramSet | ScramDelete, _selected: statements.Subject | None) -> Needs:
     return whole_parts(Part.SCRAM)
 
 
-def _secrets(statement: ScramSet) -> tuple[SecretSlot, ...]:
+def _secrets(statement: ScramSet) -> tuple[statements.SecretSlot, ...]:
     prompt = f"{statement.mechanism.label} password of {statement.user}"
-    return (SecretSlot("password", clean(prompt, 120), statement.password, statement.span),)
+    return (statements.SecretSlot("password", clean(prompt, 120), statement.password, statement.span),)
 
 
 def _upserts(statement: ScramSet, staging: Staging) -> Iterator[Edit]:
@@ -107,7 +116,9 @@ _SET = StatementKind(
     text=_set_text,
     needs=_needs,
     edits=_upserts,
-    of_edits={UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations)},
+    of_edits={
+        UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, statements.Asked(), edit.iterations)
+    },
     secrets=_secrets,
 )
 _DELETE = StatementKind(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from console.language import snapshot_parts, statements
 from console.language.arguments import entity, keys
 from console.language.reader import Reader
-from console.language.snapshot_parts import NOTHING, Needs, configs_of, quotas_around, subject_or, whole_parts
-from console.language.statements import Entity, Key, QueryStatement, Subject, entity_text, joined, key_text
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource
@@ -13,11 +12,11 @@ from console.model.parts import Part
 from console.model.quota import USER
 
 
-class Show(QueryStatement, frozen=True):
+class Show(statements.QueryStatement, frozen=True):
     """``show`` (brief: what is set) or ``describe`` (full: everything; documentation for the keys that are named)."""
 
-    entity: Entity | None
-    keys: tuple[Key, ...] = ()
+    entity: statements.Entity | None
+    keys: tuple[statements.Key, ...] = ()
     full: bool = False
 
 
@@ -28,29 +27,37 @@ def _parse(reader: Reader) -> Show:
 
 def _text(statement: Show) -> str:
     verb = "describe" if statement.full else "show"
-    return joined(verb, entity_text(statement.entity), *map(key_text, statement.keys))
+    return statements.joined(verb, statements.entity_text(statement.entity), *map(statements.key_text, statement.keys))
 
 
-def _needs(statement: Show, selected: Subject | None) -> Needs:
-    subject = subject_or(statement.entity, selected)
+def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_parts.Needs:
+    subject = snapshot_parts.subject_or(statement.entity, selected)
     if subject is None:
-        return NOTHING
+        return snapshot_parts.NOTHING
     if not isinstance(subject, ConfigResource):
-        need = Needs(parts=frozenset({Part.CLUSTER}), quotas_of=quotas_around(subject))
-        return need | whole_parts(Part.SCRAM) if statement.full and subject.has(USER) else need
+        need = snapshot_parts.Needs(parts=frozenset({Part.CLUSTER}), quotas_of=snapshot_parts.quotas_around(subject))
+        return need | snapshot_parts.whole_parts(Part.SCRAM) if statement.full and subject.has(USER) else need
     # The group with the empty name has no configs: brokers take the word for all groups, and refuse it.
-    need = configs_of(subject) if subject.name or subject.type != GROUP else NOTHING
+    need = snapshot_parts.configs_of(subject) if subject.name or subject.type != GROUP else snapshot_parts.NOTHING
     if not statement.full:
         return need
     if statement.keys:
         # The details show where brokers' own values change what a topic inherits.
-        inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
-        return need | inherited | Needs(documentation=True)
+        inherited = snapshot_parts.Needs(every=frozenset({BROKER})) if subject.type == TOPIC else snapshot_parts.NOTHING
+        return need | inherited | snapshot_parts.Needs(documentation=True)
     if subject.type == TOPIC:
-        return need | whole_parts(Part.REASSIGNMENTS) | Needs(tiered=frozenset({subject.name}))
+        return (
+            need
+            | snapshot_parts.whole_parts(Part.REASSIGNMENTS)
+            | snapshot_parts.Needs(tiered=frozenset({subject.name}))
+        )
     if subject.type == BROKER and not subject.is_cluster_default:
-        return need | whole_parts(Part.CLUSTER, Part.QUORUM, Part.VERSIONS) | Needs(held=True)
-    return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
+        return (
+            need
+            | snapshot_parts.whole_parts(Part.CLUSTER, Part.QUORUM, Part.VERSIONS)
+            | snapshot_parts.Needs(held=True)
+        )
+    return need | snapshot_parts.Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
 
 
 _SHOW = StatementKind(statement=Show, text=_text, needs=_needs)

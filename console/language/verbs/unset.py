@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.language import statements
 from console.language.arguments import entity, key, keys
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, subject_or, to_change
 from console.language.staging import Staging
-from console.language.statements import EditStatement, Entity, Key, Subject, entity_text, joined, key_of_edit, key_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit, UnsetConfig, UnsetQuota
 
 
-class Unset(EditStatement, frozen=True):
+class Unset(statements.EditStatement, frozen=True):
     """``unset``."""
 
-    entity: Entity | None
-    keys: tuple[Key, ...]
+    entity: statements.Entity | None
+    keys: tuple[statements.Key, ...]
 
     @property
     def leaves_out_entity(self) -> bool:
@@ -32,7 +32,7 @@ def _parse(reader: Reader) -> Unset:
     return Unset(named, (key(reader, subject), *keys(reader, subject)))
 
 
-def _needs(statement: Unset, selected: Subject | None) -> Needs:
+def _needs(statement: Unset, selected: statements.Subject | None) -> Needs:
     return to_change(subject_or(statement.entity, selected), [each.name for each in statement.keys])
 
 
@@ -53,12 +53,14 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
 
 _UNSET = StatementKind(
     statement=Unset,
-    text=lambda statement: joined("unset", entity_text(statement.entity), *map(key_text, statement.keys)),
+    text=lambda statement: statements.joined(
+        "unset", statements.entity_text(statement.entity), *map(statements.key_text, statement.keys)
+    ),
     needs=_needs,
     edits=_edits,
     of_edits={
-        UnsetConfig: lambda edit: Unset(Entity(edit.resource), (key_of_edit(edit),)),
-        UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
+        UnsetConfig: lambda edit: Unset(statements.Entity(edit.resource), (statements.key_of_edit(edit),)),
+        UnsetQuota: lambda edit: Unset(statements.Entity(edit.entity), (statements.Key(edit.key),)),
     },
 )
 

@@ -11,52 +11,55 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl, beyond_one, has_type
+from console.model import acl as model_acl
 from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
+from console.plan import requests, risk_rules
+from console.plan import staged as plan_staged
 from console.plan.acl_effects import acl_effects
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, singly, steps_of
-from console.plan.risk_rules import ACL_LOCKS_OUT, ACL_MATCHES_NOTHING, FIRST_ACL, Judged, RiskNeeds, RiskRule
-from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _opposite_staged(edit: AclEdit, verb: str, draft: Draft) -> Refused | None:
+def _opposite_staged(edit: AclEdit, verb: str, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     existing = draft.at(edit.slot)
     if existing is None or type(existing.edit) is type(edit):
         return None
-    return Refused(edit, f"the plan {verb} this very ACL", "Discard that edit instead.")
+    return plan_staged.Refused(edit, f"the plan {verb} this very ACL", "Discard that edit instead.")
 
 
-def _malformed(edit: AddAcl) -> Refused | None:
+def _malformed(edit: AddAcl) -> plan_staged.Refused | None:
     acl = edit.acl
     kind, colon, _ = acl.principal.partition(":")
     if not colon or not kind:
-        return Refused(edit, f"{acl.principal} is no principal", "Write Type:name, for instance User:alice.")
+        return plan_staged.Refused(
+            edit, f"{acl.principal} is no principal", "Write Type:name, for instance User:alice."
+        )
     # MATCH and ANY are for filters: a controller stores neither.
     if acl.pattern_type.name not in ("LITERAL", "PREFIXED"):
-        return Refused(edit, f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
+        return plan_staged.Refused(edit, f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
     if acl.resource_type.name == "ANY" or not acl.resource_type.known:
-        return Refused(edit, f"an ACL is on no {acl.resource_type.name}", "Name a kind of resource.")
-    if acl.resource_type.name == "CLUSTER" and acl.resource_name != CLUSTER_NAME:
-        return Refused(edit, f"the cluster's name in an ACL is {CLUSTER_NAME}", f"Use {CLUSTER_NAME}.")
+        return plan_staged.Refused(edit, f"an ACL is on no {acl.resource_type.name}", "Name a kind of resource.")
+    if acl.resource_type.name == "CLUSTER" and acl.resource_name != model_acl.CLUSTER_NAME:
+        return plan_staged.Refused(
+            edit, f"the cluster's name in an ACL is {model_acl.CLUSTER_NAME}", f"Use {model_acl.CLUSTER_NAME}."
+        )
     if not acl.resource_name:
-        return Refused(edit, "the resource has no name", "Name it; * is any.")
+        return plan_staged.Refused(edit, "the resource has no name", "Name it; * is any.")
     if acl.operation.name == "ANY" or not acl.operation.known:
-        return Refused(edit, f"{acl.operation.name} is no operation", "Name one, or ALL.")
+        return plan_staged.Refused(edit, f"{acl.operation.name} is no operation", "Name one, or ALL.")
     if acl.permission.name not in ("ALLOW", "DENY"):
-        return Refused(edit, f"an ACL can't {acl.permission.name}", "Use ALLOW or DENY.")
+        return plan_staged.Refused(edit, f"an ACL can't {acl.permission.name}", "Use ALLOW or DENY.")
     if not acl.host:
-        return Refused(edit, "the host is empty", "Give an address; * is any.")
+        return plan_staged.Refused(edit, "the host is empty", "Give an address; * is any.")
     return None
 
 
@@ -73,7 +76,7 @@ _CLUSTER = AclResourceType.parse("CLUSTER")
 _SUPER = "unless you are a super user, which brokers do not say"
 
 
-def _locks_out_by_denial(edit: AddAcl, judged: Judged) -> Iterator[str]:
+def _locks_out_by_denial(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a warning for a deny after which the operator, or no client but super users, can alter ACLs, or that denies
     something to everyone.
     """
@@ -88,7 +91,7 @@ def _locks_out_by_denial(edit: AddAcl, judged: Judged) -> Iterator[str]:
         yield f"it denies {what} to everyone, super users aside: no allow overrides a deny"
 
 
-def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
+def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterator[str]:
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _ALLOW:
         return
@@ -100,7 +103,7 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
         yield f"it is what lets everybody {acl.operation.name}: no ACL is left that allows it to anyone"
 
 
-def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
+def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
     those that it allows.
     """
@@ -118,7 +121,7 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
     yield f"no ACL is on it yet{unread}, and {now}, and after it only those whom an ACL allows, super users aside"
 
 
-def _open_values(judged: Judged) -> set[str | None]:
+def _open_values(judged: risk_rules.Judged) -> set[str | None]:
     """Return the values of allow.everyone.if.no.acl.found in brokers' files; None for a value that the broker hides, as
     it does for every key that it does not know.
     """
@@ -126,13 +129,13 @@ def _open_values(judged: Judged) -> set[str | None]:
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
-def _matches_nothing(edit: AddAcl, judged: Judged) -> Iterator[str]:
+def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a warning for each ``*`` that is no wildcard, and for a host that no client has. It is a wildcard only as
     the whole of a literal name, of a user's name or of a host.
     """
     acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
-    if acl.pattern_type == PREFIXED and _ANY in name:
+    if acl.pattern_type == model_acl.PREFIXED and _ANY in name:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
         yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
     elif _ANY in name and name != _ANY:
@@ -150,57 +153,59 @@ def _matches_nothing(edit: AddAcl, judged: Judged) -> Iterator[str]:
         yield f"from {acl.host} no client comes: {instead}"
 
 
-def _who(acl: Acl, me: str) -> str:
+def _who(acl: model_acl.Acl, me: str) -> str:
     return "everybody" if acl.principal == ANYBODY else f"you ({me})"
 
 
-def _is_mine(acl: Acl, me: str) -> bool:
+def _is_mine(acl: model_acl.Acl, me: str) -> bool:
     return acl.principal == ANYBODY or (bool(me) and acl.principal == me)
 
 
-def _lets_alter(acl: Acl) -> bool:
+def _lets_alter(acl: model_acl.Acl) -> bool:
     """Return whether an ACL is about ALTER on the cluster, which changing ACLs requires."""
     if acl.resource_type != _CLUSTER or acl.operation not in (_ALL, _ALTER):
         return False
-    if acl.pattern_type == PREFIXED:
-        return CLUSTER_NAME.startswith(acl.resource_name)
-    return acl.resource_name in (CLUSTER_NAME, _ANY)
+    if acl.pattern_type == model_acl.PREFIXED:
+        return model_acl.CLUSTER_NAME.startswith(acl.resource_name)
+    return acl.resource_name in (model_acl.CLUSTER_NAME, _ANY)
 
 
-def _grants_alter(acl: Acl, me: str) -> bool:
+def _grants_alter(acl: model_acl.Acl, me: str) -> bool:
     return acl.permission == _ALLOW and _is_mine(acl, me) and _lets_alter(acl)
 
 
-def _covers_grant(acl: Acl, gone: Acl) -> bool:
+def _covers_grant(acl: model_acl.Acl, gone: model_acl.Acl) -> bool:
     return acl.permission == _ALLOW and acl.operation in (_ALL, gone.operation) and _overlaps(acl, gone)
 
 
-def _overlaps(acl: Acl, new: Acl) -> bool:
+def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
     """Return whether an ACL matches every resource that the new one matches."""
     if acl.resource_type != new.resource_type:
         return False
-    if acl.pattern_type == PREFIXED:
+    if acl.pattern_type == model_acl.PREFIXED:
         return new.resource_name.startswith(acl.resource_name)
     if acl.resource_name == _ANY:
         return True
-    return new.pattern_type == LITERAL and acl.resource_name == new.resource_name
+    return new.pattern_type == model_acl.LITERAL and acl.resource_name == new.resource_name
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _add_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, lambda some: CreateAcls(_acls_of(each.edit for each in some)))
-
-
-def _removal_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
-    limit = acl_removals(facts.acls)
-    return steps_of(
-        singly(staged), limit, lambda some: DeleteAcls(_acls_of(each.edit for each in some)), "of so many ACLs"
+def _add_steps(staged: Sequence[plan_staged.Staged], _facts: requests.Facts) -> list[requests.Step]:
+    return requests.steps_of(
+        requests.singly(staged), requests.RECORD_LIMIT, lambda some: CreateAcls(_acls_of(each.edit for each in some))
     )
 
 
-def _acls_of(edits: Iterable[Any]) -> tuple[Acl, ...]:
+def _removal_steps(staged: Sequence[plan_staged.Staged], facts: requests.Facts) -> list[requests.Step]:
+    limit = requests.acl_removals(facts.acls)
+    return requests.steps_of(
+        requests.singly(staged), limit, lambda some: DeleteAcls(_acls_of(each.edit for each in some)), "of so many ACLs"
+    )
+
+
+def _acls_of(edits: Iterable[Any]) -> tuple[model_acl.Acl, ...]:
     return tuple(edit.acl for edit in edits)
 
 
@@ -231,15 +236,15 @@ def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Co
         yield _command(acl, "--remove", "--force")
 
 
-def _command(acl: Acl, *action: str) -> Command:
+def _command(acl: model_acl.Acl, *action: str) -> Command:
     if why := _beyond_kafka_acls(acl):
         return Command((), note=f"kafka-acls can't name this ACL: {why}")
     return Command(("kafka-acls", *action, *_binding_options(acl)))
 
 
-def _beyond_kafka_acls(acl: Acl) -> str:
+def _beyond_kafka_acls(acl: model_acl.Acl) -> str:
     """Return what part of an ACL kafka-acls has no option for, or refuses; ``""`` if it can express the ACL."""
-    if not has_type(acl.principal):
+    if not model_acl.has_type(acl.principal):
         return f"the principal {acl.principal or '(empty)'} has no type"
     if not acl.operation.known:
         return f"the operation {acl.operation.name} is of a newer release"
@@ -253,7 +258,7 @@ def _beyond_kafka_acls(acl: Acl) -> str:
     return next((f"its {what} is empty" for what, text in empty.items() if not text), "")
 
 
-def _binding_options(acl: Acl) -> tuple[str, ...]:
+def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
     who = acl.permission.name.lower()
     type_ = acl.resource_type.name
     where = ["--cluster"] if type_ == "CLUSTER" else option(_ACL_OPTIONS[type_], acl.resource_name)
@@ -273,24 +278,24 @@ ADDITIONS = Batch(steps=_add_steps, predict=_with_added, commands=_add_commands)
 REMOVALS = Batch(steps=_removal_steps, predict=_without_removed, commands=_removal_commands, waits_for=ADDITIONS)
 
 
-def _needs_acls(_edit: AclEdit) -> RiskNeeds:
-    return RiskNeeds(acls=True)
+def _needs_acls(_edit: AclEdit) -> risk_rules.RiskNeeds:
+    return risk_rules.RiskNeeds(acls=True)
 
 
-def _needs_acls_and_broker(_edit: AclEdit) -> RiskNeeds:
-    return RiskNeeds(acls=True, a_broker=True)
+def _needs_acls_and_broker(_edit: AclEdit) -> risk_rules.RiskNeeds:
+    return risk_rules.RiskNeeds(acls=True, a_broker=True)
 
 
 class _AclKind(EditKind):
-    state = Acl
+    state = model_acl.Acl
 
-    def current(self, edit: AclEdit, seen: Described) -> Was:
+    def current(self, edit: AclEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(edit.acl if edit.acl in seen.acls else None, Part.ACLS)
 
-    def before(self, _edit: AclEdit, there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: AclEdit, there: model_acl.Acl | None, _inheritance: Inheritance) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(there.permission.name)
 
-    def effects(self, edit: AclEdit, draft: Draft) -> tuple[str, ...]:
+    def effects(self, edit: AclEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         return acl_effects(edit, draft)
 
 
@@ -299,25 +304,25 @@ class _AddAclKind(_AclKind):
     verb = "add"
     batch = ADDITIONS
     risks = (
-        RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
-        RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
-        RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
+        risk_rules.RiskRule(risk_rules.ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
+        risk_rules.RiskRule(risk_rules.FIRST_ACL, _is_first, _needs_acls_and_broker),
+        risk_rules.RiskRule(risk_rules.ACL_MATCHES_NOTHING, _matches_nothing),
     )
 
-    def judge(self, edit: AddAcl, draft: Draft) -> Verdict:
+    def judge(self, edit: AddAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _opposite_staged(edit, "removes", draft) or _malformed(edit)
         if refused is not None:
             return refused
         was = self.current(edit, draft)
-        return Dropped(edit, "it exists already") if was == edit.acl else Staged(edit, was)
+        return plan_staged.Dropped(edit, "it exists already") if was == edit.acl else plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: AddAcl, now: Acl | None) -> bool:
+    def wanted(self, _edit: AddAcl, now: model_acl.Acl | None) -> bool:
         return now is not None
 
-    def after(self, edit: AddAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: AddAcl, _there: model_acl.Acl | None, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.acl.permission.name)
 
-    def reversal(self, edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: AddAcl, was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> Reversal:
         return Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
 
 
@@ -325,21 +330,21 @@ class _RemoveAclKind(Removal, _AclKind):
     edit = RemoveAcl
     verb = "remove"
     batch = REMOVALS
-    risks = (RiskRule(ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),)
+    risks = (risk_rules.RiskRule(risk_rules.ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),)
 
-    def judge(self, edit: RemoveAcl, draft: Draft) -> Verdict:
+    def judge(self, edit: RemoveAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _opposite_staged(edit, "adds", draft)
         if refused is not None:
             return refused
         # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
-        if beyond := beyond_one(edit.acl):
-            return Refused(
+        if beyond := model_acl.beyond_one(edit.acl):
+            return plan_staged.Refused(
                 edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
             )
         was = self.current(edit, draft)
-        return Dropped(edit, "there is no such ACL") if was is None else Staged(edit, was)
+        return plan_staged.Dropped(edit, "there is no such ACL") if was is None else plan_staged.Staged(edit, was)
 
-    def reversal(self, edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: RemoveAcl, _was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> Reversal:
         return Reversal((AddAcl(edit.acl),), None)
 
 

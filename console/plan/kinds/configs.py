@@ -11,55 +11,21 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
+from console.model import config
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
 from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
-from console.model.config import (
-    CLUSTER_DEFAULT,
-    ConfigEntry,
-    ConfigResource,
-    broker_resource,
-    is_override,
-    own_source,
-    topic_resource,
-)
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.model.unordered import as_it_counts
-from console.plan import config_rules, topic_risks
+from console.plan import config_rules, kafka_tools, risk_rules, topic_risks
+from console.plan import edits as plan_edits
 from console.plan.config_requests import config_steps
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, Slot, SubtractConfig, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
-from console.plan.kafka_tools import (
-    STDIN,
-    Command,
-    alter_configs,
-    alter_with_secrets,
-    bracketed,
-    can_name_key,
-    entity_words,
-    needs_file,
-    property_line,
-)
 from console.plan.kinds import features
 from console.plan.predict_configs import predict_configs
-from console.plan.risk_rules import (
-    DEAD_LETTERS_LOST,
-    ISR_ABOVE_REPLICATION,
-    MESSAGE_SIZE_LOWERED,
-    MOVE_UNTHROTTLED,
-    NEEDS_RESTART,
-    NOTHING,
-    RETENTION_TINY,
-    RETENTION_ZERO,
-    SYSTEM_TOPIC,
-    UNCLEAN_ELECTION,
-    Judged,
-    RiskNeeds,
-    RiskRule,
-)
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
@@ -67,20 +33,22 @@ from console.plan.values import appended, as_compared, canonical, own_text, part
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
+def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
     """Return the value as brokers write it after parsing: some describe it so, others as it was given."""
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
 
-def _is_own(was: ConfigEntry | None, resource: ConfigResource) -> bool:
-    return was is not None and is_override(was, resource)
+def _is_own(was: config.ConfigEntry | None, resource: config.ConfigResource) -> bool:
+    return was is not None and config.is_override(was, resource)
 
 
 def _own_is(
-    edit: ConfigEdit, now: ConfigEntry | None, as_wanted: Callable[[ConfigEntry, str], bool | None]
+    edit: plan_edits.ConfigEdit,
+    now: config.ConfigEntry | None,
+    as_wanted: Callable[[config.ConfigEntry, str], bool | None],
 ) -> bool | None:
     """Return whether the resource has its own value and that is as wanted; None for a value that brokers hide."""
-    if now is None or not is_override(now, edit.resource):
+    if now is None or not config.is_override(now, edit.resource):
         return False
     own = own_text(now, edit.resource)
     return None if own is None else as_wanted(now, own)
@@ -89,7 +57,7 @@ def _own_is(
 # -- before and after --------------------------------------------------------------------------------------------------
 
 
-def _slots_beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
+def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
     """Yield the slots of edits that change what a resource falls back to; without the cluster default that is in the
     brokers' files."""
     resource, broker = edit.resource, snapshot.configs_from
@@ -97,42 +65,42 @@ def _slots_beneath(edit: UnsetConfig, snapshot: Snapshot) -> Iterator[Slot]:
     if key is None or resource.is_cluster_default:
         return
     for name in broker_synonyms(key):
-        yield Slot(CLUSTER_DEFAULT, name)
+        yield plan_edits.Slot(config.CLUSTER_DEFAULT, name)
         if resource.type != BROKER and broker is not None:
-            yield Slot(broker_resource(broker), name)
+            yield plan_edits.Slot(config.broker_resource(broker), name)
 
 
 # -- reversal ----------------------------------------------------------------------------------------------------------
 
 
-def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
+def _reversal(edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, left: Was) -> Reversal:
     resource, key = edit.resource, edit.key
-    if was is None or not is_override(was, resource):
-        return Reversal((UnsetConfig(resource, key),), left)
+    if was is None or not config.is_override(was, resource):
+        return Reversal((plan_edits.UnsetConfig(resource, key),), left)
     own = own_text(was, resource)
     if own is None:
         return Reversal((), left, "the former value is sensitive and nowhere kept")
     loss = ""
     if resource.type.entity.has_levels:
         loss = "whether the level was the logger's own is unknown: it is set"
-    return Reversal((SetConfig(resource, key, own),), left, loss)
+    return Reversal((plan_edits.SetConfig(resource, key, own),), left, loss)
 
 
-def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> ConfigEntry:
+def _own_entry(edit: plan_edits.ConfigEdit, value: str | None, was: config.ConfigEntry | None) -> config.ConfigEntry:
     """Return the entry as it is once the edit is applied."""
-    source = own_source(edit.resource)
+    source = config.own_source(edit.resource)
     if was is None:
-        return ConfigEntry(edit.key, value, source, sensitive=value is None)
+        return config.ConfigEntry(edit.key, value, source, sensitive=value is None)
     shown = value if value is None else canonical(was.type, value)
-    return ConfigEntry(edit.key, shown, source, was.read_only, was.sensitive, was.type)
+    return config.ConfigEntry(edit.key, shown, source, was.read_only, was.sensitive, was.type)
 
 
 # -- effects and risks -------------------------------------------------------------------------------------------------
 
 
-def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
+def _kept_for_ever(edit: plan_edits.ConfigEdit, seen: Described) -> Iterator[str]:
     """Yield a line for an empty cleanup.policy, of a topic or of a default that topics inherit."""
-    if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, UnsetConfig):
+    if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, plan_edits.UnsetConfig):
         return
     configs = seen.snapshot.configs.get(edit.resource)
     value = result_of(edit, configs.get(edit.key) if configs is not None else None, seen.inheritance)
@@ -140,7 +108,7 @@ def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
         yield text
 
 
-def _needs_restart(edit: SetConfig, judged: Judged) -> Iterator[str]:
+def _needs_restart(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
     described = Inheritance(judged.before).described(edit.resource, edit.key)
     if edit.resource.type == BROKER and update_mode(BROKER, edit.key, described) is UpdateMode.RESTART:
         yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
@@ -151,25 +119,25 @@ _DEAD_LETTERS, _TAKES_THEM, _MADE_FOR_THEM = (
 )
 
 
-def _dead_letters_needs(edit: SetConfig) -> RiskNeeds:
+def _dead_letters_needs(edit: plan_edits.SetConfig) -> risk_rules.RiskNeeds:
     topic = _dead_letters_topic(edit)
-    return RiskNeeds(topics=frozenset({topic}), a_broker=True) if topic else NOTHING
+    return risk_rules.RiskNeeds(topics=frozenset({topic}), a_broker=True) if topic else risk_rules.NOTHING
 
 
-def _dead_letters_topic(edit: SetConfig) -> str:
+def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
     """Return the topic for what a share group can't deliver (KIP-1191), where an edit sets one."""
     is_one = edit.resource.type == GROUP and edit.key == _DEAD_LETTERS and isinstance(edit.value, str)
     return str(edit.value) if is_one else ""
 
 
-def _dead_letters_lost(edit: SetConfig, judged: Judged) -> Iterator[str]:
+def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield why a broker drops what the group can't deliver: it says so in its log alone
     (ShareGroupDLQStateManager)."""
     topic = _dead_letters_topic(edit)
-    broker = next((broker_resource(each.id) for each in judged.after.cluster.brokers), CLUSTER_DEFAULT)
+    broker = next((config.broker_resource(each.id) for each in judged.after.cluster.brokers), config.CLUSTER_DEFAULT)
     if not topic:
         return
-    if topic in judged.after.topics and judged.then(topic_resource(topic), _TAKES_THEM) == "false":
+    if topic in judged.after.topics and judged.then(config.topic_resource(topic), _TAKES_THEM) == "false":
         why = f"the topic takes none until {_TAKES_THEM}=true is set on it"
     elif topic not in judged.after.topics and judged.then(broker, _MADE_FOR_THEM) == "false":
         why = f"there is no such topic, and brokers make none ({_MADE_FOR_THEM}=false)"
@@ -181,8 +149,8 @@ def _dead_letters_lost(edit: SetConfig, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _predict(snapshot: Snapshot, edits: Sequence[ConfigEdit]) -> Snapshot:
-    by_resource: dict[ConfigResource, list[ConfigEdit]] = {}
+def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snapshot:
+    by_resource: dict[config.ConfigResource, list[plan_edits.ConfigEdit]] = {}
     for edit in edits:
         by_resource.setdefault(edit.resource, []).append(edit)
     return replace(snapshot, configs=predict_configs(snapshot, by_resource))
@@ -191,13 +159,13 @@ def _predict(snapshot: Snapshot, edits: Sequence[ConfigEdit]) -> Snapshot:
 # -- kafka-configs -----------------------------------------------------------------------------------------------------
 
 
-def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools.Command]:
     """Yield kafka-configs commands: one for what fits on its command line, one for what needs a file, one for
     secrets.
     """
-    assert isinstance(target, ConfigResource)
-    words = entity_words(target.type.entity.kafka_type, target.name or None)
-    beyond = [line.key for line in lines if not can_name_key(line.key, added=line.verb != "unset")]
+    assert isinstance(target, config.ConfigResource)
+    words = kafka_tools.entity_words(target.type.entity.kafka_type, target.name or None)
+    beyond = [line.key for line in lines if not kafka_tools.can_name_key(line.key, added=line.verb != "unset")]
     removed = [line.key for line in lines if line.verb == "unset" and line.key not in beyond]
     given = [line for line in lines if line.verb != "unset" and line.key not in beyond]
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
@@ -206,23 +174,27 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     # groupby needs equal keys side by side; sorted keeps the order of the lines within both.
     for in_file, pairs in groupby(sorted(values, key=_needs_file), key=_needs_file):
         if in_file:
-            content = "".join(f"{property_line(key, value)}\n" for key, value in pairs)
-            yield alter_configs(words, "--add-config-file", STDIN)._replace(stdin=content)
+            content = "".join(f"{kafka_tools.property_line(key, value)}\n" for key, value in pairs)
+            yield kafka_tools.alter_configs(words, "--add-config-file", kafka_tools.STDIN)._replace(stdin=content)
         else:
-            yield alter_configs(words, "--add-config", ",".join(f"{key}={bracketed(value)}" for key, value in pairs))
+            yield kafka_tools.alter_configs(
+                words, "--add-config", ",".join(f"{key}={kafka_tools.bracketed(value)}" for key, value in pairs)
+            )
     if secret:
-        yield alter_with_secrets(words, secret)
+        yield kafka_tools.alter_with_secrets(words, secret)
     if removed:
-        yield alter_configs(words, "--delete-config", ",".join(removed))
+        yield kafka_tools.alter_configs(words, "--delete-config", ",".join(removed))
     if beyond:
-        yield Command((), note=f"kafka-configs can't name {', '.join(map(repr, beyond))} of {' '.join(words)}")
+        yield kafka_tools.Command(
+            (), note=f"kafka-configs can't name {', '.join(map(repr, beyond))} of {' '.join(words)}"
+        )
     if unknown:
         note = f"no command can say this while the list is not read: {', '.join(unknown)} of {' '.join(words)}"
-        yield Command((), note=note)
+        yield kafka_tools.Command((), note=note)
 
 
 def _needs_file(pair: tuple[str, str]) -> bool:
-    return needs_file(pair[1])
+    return kafka_tools.needs_file(pair[1])
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
@@ -240,32 +212,37 @@ BY_LEVEL = Batch(
 
 
 class _ConfigKind(EditKind):
-    state = ConfigEntry
+    state = config.ConfigEntry
     batch = CONFIGS
-    risks: tuple[RiskRule, ...] = (
-        RiskRule(ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
-        RiskRule(UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
-        RiskRule(RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
-        RiskRule(RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
-        RiskRule(MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
-        RiskRule(
-            SYSTEM_TOPIC, topic_risks.system_config, topic_risks.system_config_needs, lambda edit, _: edit.resource.name
+    risks: tuple[risk_rules.RiskRule, ...] = (
+        risk_rules.RiskRule(risk_rules.ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
+        risk_rules.RiskRule(risk_rules.UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
+        risk_rules.RiskRule(risk_rules.RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
+        risk_rules.RiskRule(risk_rules.RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
+        risk_rules.RiskRule(risk_rules.MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
+        risk_rules.RiskRule(
+            risk_rules.SYSTEM_TOPIC,
+            topic_risks.system_config,
+            topic_risks.system_config_needs,
+            lambda edit, _: edit.resource.name,
         ),
-        RiskRule(MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
+        risk_rules.RiskRule(risk_rules.MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
     )
 
-    def kept(self, was: ConfigEntry) -> ConfigEntry:
+    def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
         """Return the entry as files have it: without values that are sensitive, and without its documentation."""
         if not was.sensitive:
             return replace(was, documentation=None)
         synonyms = tuple(each._replace(value=None) for each in was.synonyms)
         return replace(was, value=None, synonyms=synonyms, documentation=None)
 
-    def current(self, edit: ConfigEdit, seen: Described) -> Was:
+    def current(self, edit: plan_edits.ConfigEdit, seen: Described) -> Was:
         configs = seen.snapshot.configs.get(edit.resource)
         return UNREAD if configs is None else configs.get(edit.key)
 
-    def moved(self, edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+    def moved(
+        self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
+    ) -> bool:
         """Return whether the described entry changed. Documentation does not count; a key that is not listed counts as
         one that the resource does not set; hidden values can't be compared.
         """
@@ -277,7 +254,9 @@ class _ConfigKind(EditKind):
             return was.source != now.source
         return _parsed(was, type_) != _parsed(now, type_)
 
-    def own_moved(self, edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+    def own_moved(
+        self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
+    ) -> bool:
         if was is None or now is None:
             return self.moved(edit, was, now)
         mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
@@ -286,39 +265,44 @@ class _ConfigKind(EditKind):
         before, after = own_text(was, edit.resource), own_text(now, edit.resource)
         return as_it_counts(edit.key, before or "") != as_it_counts(edit.key, after or "")
 
-    def before(self, edit: ConfigEdit, there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+    def before(
+        self, edit: plan_edits.ConfigEdit, there: config.ConfigEntry | None, inheritance: Inheritance
+    ) -> EffectiveValue:
         if there is None:  # not listed: what applies is set elsewhere, or nowhere
             return inherited_value(inheritance.without_override(edit.resource, edit.key))
         name = there.synonyms[0].name if there.synonyms else there.name
         return EffectiveValue(there.value, there.source, name, there.hidden)
 
-    def effects(self, edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.ConfigEdit, seen: Described) -> tuple[str, ...]:
         inheriting = (
             topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
         )
         return (*_kept_for_ever(edit, seen), *inheriting)
 
-    def takes_away(self, edit: ConfigEdit) -> bool:
+    def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
         """Return whether an edit that can't be reversed loses something: a logger's level can be set back."""
         return not edit.resource.type.entity.has_levels
 
 
 class _ListKind(_ConfigKind):
     def after(
-        self, edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, inheritance: Inheritance
+        self,
+        edit: plan_edits.AppendConfig | plan_edits.SubtractConfig,
+        there: config.ConfigEntry | None,
+        inheritance: Inheritance,
     ) -> EffectiveValue:
         known = own_text(there, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
         value = result_of(edit, there, inheritance) if known else None
-        return EffectiveValue(value, own_source(edit.resource), edit.key, known=known)
+        return EffectiveValue(value, config.own_source(edit.resource), edit.key, known=known)
 
     def note(
         self,
-        edit: AppendConfig | SubtractConfig,
-        there: ConfigEntry | None,
+        edit: plan_edits.AppendConfig | plan_edits.SubtractConfig,
+        there: config.ConfigEntry | None,
         old: EffectiveValue,
         inheritance: Inheritance,
     ) -> str:
-        if there is None or is_override(there, edit.resource):
+        if there is None or config.is_override(there, edit.resource):
             return ""
         base = inheritance.default(edit.resource, edit.key)
         if old.source == DEFAULT_CONFIG or base is None or canonical(there.type, base) == old.value:
@@ -327,94 +311,106 @@ class _ListKind(_ConfigKind):
 
 
 class _SetConfigKind(_ConfigKind):
-    edit = SetConfig
+    edit = plan_edits.SetConfig
     verb = "set"
     risks = (
         *_ConfigKind.risks,
-        RiskRule(NEEDS_RESTART, _needs_restart),
-        RiskRule(DEAD_LETTERS_LOST, _dead_letters_lost, _dead_letters_needs),
+        risk_rules.RiskRule(risk_rules.NEEDS_RESTART, _needs_restart),
+        risk_rules.RiskRule(risk_rules.DEAD_LETTERS_LOST, _dead_letters_lost, _dead_letters_needs),
     )
 
-    def judge(self, edit: SetConfig, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.SetConfig, draft: Draft) -> Verdict:
         return config_rules.judge_set(edit, draft)
 
-    def wanted(self, edit: SetConfig, now: ConfigEntry | None) -> bool | None:
+    def wanted(self, edit: plan_edits.SetConfig, now: config.ConfigEntry | None) -> bool | None:
         value = edit.value
 
-        def as_wanted(entry: ConfigEntry, own: str) -> bool | None:
+        def as_wanted(entry: config.ConfigEntry, own: str) -> bool | None:
             if isinstance(value, Secret):
                 return None
             return same_value(entry.type, as_it_counts(edit.key, own), as_it_counts(edit.key, value))
 
         return _own_is(edit, now, as_wanted)
 
-    def after(self, edit: SetConfig, _there: ConfigEntry | None, _inheritance: Inheritance) -> EffectiveValue:
-        source = own_source(edit.resource)
+    def after(
+        self, edit: plan_edits.SetConfig, _there: config.ConfigEntry | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
+        source = config.own_source(edit.resource)
         if isinstance(edit.value, Secret):
             return EffectiveValue(None, source, edit.key, hidden=True)
         return EffectiveValue(edit.value, source, edit.key)
 
-    def reversal(self, edit: SetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: plan_edits.SetConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
+    ) -> Reversal:
         value = None if isinstance(edit.value, Secret) else edit.value
         return _reversal(edit, was, _own_entry(edit, value, was))
 
 
 class _UnsetConfigKind(_ConfigKind):
-    edit = UnsetConfig
+    edit = plan_edits.UnsetConfig
     verb = "unset"
 
-    def judge(self, edit: UnsetConfig, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Verdict:
         return config_rules.judge_unset(edit, draft)
 
-    def wanted(self, edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
+    def wanted(self, edit: plan_edits.UnsetConfig, now: config.ConfigEntry | None) -> bool | None:
         # A logger is described as if it were set, also where it has its parent's level.
         return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
 
-    def after(self, edit: UnsetConfig, _there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+    def after(
+        self, edit: plan_edits.UnsetConfig, _there: config.ConfigEntry | None, inheritance: Inheritance
+    ) -> EffectiveValue:
         return inherited_value(inheritance.without_override(edit.resource, edit.key))
 
-    def beneath(self, edit: UnsetConfig, draft: Draft) -> Inheritance:
+    def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
         """Return what applies without an override once what the same draft sets beneath it is done."""
         # Other edits give the resource its own value, whatever is beneath it.
-        edits: dict[ConfigResource, list[ConfigEdit]] = {}
+        edits: dict[config.ConfigResource, list[plan_edits.ConfigEdit]] = {}
         for slot in _slots_beneath(edit, draft.snapshot):
-            if (staged := draft.at(slot)) is not None and isinstance(staged.edit, ConfigEdit):
+            if (staged := draft.at(slot)) is not None and isinstance(staged.edit, plan_edits.ConfigEdit):
                 edits.setdefault(staged.edit.resource, []).append(staged.edit)
         if not edits:
             return draft.inheritance
         return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
 
-    def reversal(self, edit: UnsetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: plan_edits.UnsetConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
+    ) -> Reversal:
         return _reversal(edit, was, UNREAD if edit.resource.type.entity.has_levels else None)
 
 
 class _AppendConfigKind(_ListKind):
-    edit = AppendConfig
+    edit = plan_edits.AppendConfig
     verb = "append"
 
-    def judge(self, edit: AppendConfig, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.AppendConfig, draft: Draft) -> Verdict:
         return config_rules.judge_append(edit, draft)
 
-    def wanted(self, edit: AppendConfig, now: ConfigEntry | None) -> bool | None:
+    def wanted(self, edit: plan_edits.AppendConfig, now: config.ConfigEntry | None) -> bool | None:
         return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)) <= set(parts_of(own)))
 
-    def reversal(self, edit: AppendConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: plan_edits.AppendConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
+    ) -> Reversal:
         own = own_text(was, edit.resource)
         # Without an own value the list begins with a default that need not be known.
         return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
 
 
 class _SubtractConfigKind(_ListKind):
-    edit = SubtractConfig
+    edit = plan_edits.SubtractConfig
     verb = "subtract"
 
-    def judge(self, edit: SubtractConfig, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.SubtractConfig, draft: Draft) -> Verdict:
         return config_rules.judge_subtract(edit, draft)
 
-    def wanted(self, edit: SubtractConfig, now: ConfigEntry | None) -> bool | None:
+    def wanted(self, edit: plan_edits.SubtractConfig, now: config.ConfigEntry | None) -> bool | None:
         return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)).isdisjoint(parts_of(own)))
 
-    def reversal(self, edit: SubtractConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: plan_edits.SubtractConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
+    ) -> Reversal:
         own = own_text(was, edit.resource)
         return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, subtracted(own, edit.value), was))
 

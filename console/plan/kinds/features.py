@@ -6,32 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from console.model import feature_levels
 from console.model.changes import FeatureTarget, Target, UpdateFeatures
 from console.model.cluster import ClusterFeatures
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.model.feature_levels import (
-    CORDONED,
-    CORDONS_FROM,
-    ELR_VERSION,
-    METADATA_VERSION,
-    MIN_ISR,
-    brings,
-    level_name,
-    missing_needs,
-    why_no_way_back,
-)
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import ConfigEdit, Edit, SetConfig, SetFeature, Slot, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.predict_configs import predict_configs
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import FEATURE_IRREVERSIBLE, Judged, RiskNeeds, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.values import own_text
 
 NAMED = 3
@@ -41,13 +31,13 @@ NAMED = 3
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
+def _unsupported(edit: plan_edits.SetFeature, features: ClusterFeatures) -> plan_staged.Refused | None:
     """Return a refusal where a node does not support the level; nodes without the feature support level 0."""
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
         there = f"There are {', '.join(names)}." if names else "This server reports no features."
-        return Refused(edit, f"no node has a feature {edit.name}", there)
+        return plan_staged.Refused(edit, f"no node has a feature {edit.name}", there)
     lacking = {
         node: levels
         for node, levels in known.items()
@@ -60,35 +50,37 @@ def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
         for node, levels in sorted(lacking.items())[:NAMED]
     )
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
-    return Refused(
+    return plan_staged.Refused(
         edit,
         f"level {edit.level} of {edit.name} is not supported by {shown}{more}",
         "Upgrade these nodes first, or choose a level that all support.",
     )
 
 
-def _not_lowered(edit: SetFeature, was: int) -> Refused | None:
-    why = why_no_way_back(edit.name, edit.level, was) if edit.level < was else ""
+def _not_lowered(edit: plan_edits.SetFeature, was: int) -> plan_staged.Refused | None:
+    why = feature_levels.why_no_way_back(edit.name, edit.level, was) if edit.level < was else ""
     if not why:
         return None
-    return Refused(edit, f"{edit.name} can't go from {was} to {edit.level}: {why}", "It stays as it is.")
+    return plan_staged.Refused(edit, f"{edit.name} can't go from {was} to {edit.level}: {why}", "It stays as it is.")
 
 
-def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> Refused | None:
+def _needs_others(
+    edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft
+) -> plan_staged.Refused | None:
     """Return a refusal where levels of other features, as they are or as the plan sets them, do not satisfy this level,
     or need a higher one of this feature.
     """
     levels = {**features.finalized, edit.name: edit.level}
     # The metadata version may be staged where the cluster reports no level of it.
-    for name in {*levels, METADATA_VERSION} - {edit.name}:
-        staged = draft.at(Slot(FeatureTarget(name), ""))
-        if staged is not None and isinstance(staged.edit, SetFeature):
+    for name in {*levels, feature_levels.METADATA_VERSION} - {edit.name}:
+        staged = draft.at(plan_edits.Slot(FeatureTarget(name), ""))
+        if staged is not None and isinstance(staged.edit, plan_edits.SetFeature):
             levels[name] = staged.edit.level
     for name, level in levels.items():
-        for other, least in missing_needs(name, level, levels):
+        for other, least in feature_levels.missing_needs(name, level, levels):
             # Needs among other features are not this edit's fault: they are so already, or their own edits are refused.
             if edit.name in (name, other):
-                return Refused(
+                return plan_staged.Refused(
                     edit,
                     f"{name} {level} needs {other} {least} or higher",
                     f"Stage `feature set {other}={least}` first." if other != edit.name else f"Lower {name} first.",
@@ -96,47 +88,57 @@ def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> 
     return None
 
 
-def _forbids_staged(edit: SetFeature, draft: Draft) -> Refused | None:
+def _forbids_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     """Return a refusal where the plan has settings that brokers refuse at the level: it would be applied only in
     part.
     """
     for each in draft.staged:
-        if isinstance(each.edit, ConfigEdit) and feature_of(each.edit) == edit.name:
+        if isinstance(each.edit, plan_edits.ConfigEdit) and feature_of(each.edit) == edit.name:
             forbidden = forbidden_at(each.edit, edit.level)
             if forbidden is not None:
                 where = f"broker {each.edit.resource.name or _DEFAULT}"
                 what = f"the plan edits {each.edit.key} of {where}, and {forbidden[0]}"
-                return Refused(edit, what, "Discard that edit first.")
+                return plan_staged.Refused(edit, what, "Discard that edit first.")
     return None
 
 
 # -- settings that a level forbids -------------------------------------------------------------------------------------
 
 
-def feature_of(edit: ConfigEdit) -> str | None:
+def feature_of(edit: plan_edits.ConfigEdit) -> str | None:
     """Return the feature whose level decides whether brokers accept the edit; None for most keys."""
     if edit.resource.type != BROKER:
         return None
-    return {MIN_ISR: ELR_VERSION, CORDONED: METADATA_VERSION}.get(edit.key)
+    return {
+        feature_levels.MIN_ISR: feature_levels.ELR_VERSION,
+        feature_levels.CORDONED: feature_levels.METADATA_VERSION,
+    }.get(edit.key)
 
 
-def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
+def forbidden_at(edit: plan_edits.ConfigEdit, level: int) -> tuple[str, str] | None:
     """Return why brokers refuse an edit while its feature is at a level, and what to do instead; None if they accept
     it.
     """
     key = edit.key
-    if key == CORDONED:
-        if level >= CORDONS_FROM or isinstance(edit, UnsetConfig):
+    if key == feature_levels.CORDONED:
+        if level >= feature_levels.CORDONS_FROM or isinstance(edit, plan_edits.UnsetConfig):
             return None
-        needs = f"{METADATA_VERSION} {CORDONS_FROM} ({level_name(METADATA_VERSION, CORDONS_FROM)}), and it is {level}"
-        return f"{key} needs {needs}", f"Stage `feature set {METADATA_VERSION}={CORDONS_FROM}` first."
+        feature, least = feature_levels.METADATA_VERSION, feature_levels.CORDONS_FROM
+        needs = f"{feature} {least} ({feature_levels.level_name(feature, least)}), and it is {level}"
+        return (
+            f"{key} needs {needs}",
+            f"Stage `feature set {feature_levels.METADATA_VERSION}={feature_levels.CORDONS_FROM}` first.",
+        )
     if not level:
         return None
     if not edit.resource.is_cluster_default:
-        what = f"brokers have no {key} of their own while {ELR_VERSION} is on"
+        what = f"brokers have no {key} of their own while {feature_levels.ELR_VERSION} is on"
         return what, "Set it for the topic, or for broker <default>."
-    if isinstance(edit, UnsetConfig):
-        return f"the cluster's {key} can't be taken away while {ELR_VERSION} is on", "Set it to another value."
+    if isinstance(edit, plan_edits.UnsetConfig):
+        return (
+            f"the cluster's {key} can't be taken away while {feature_levels.ELR_VERSION} is on",
+            "Set it to another value.",
+        )
     return None
 
 
@@ -148,10 +150,10 @@ def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
 _DEFAULT, _UNREAD_BROKERS = "<default>", "unread"
 
 
-def _takes_settings(edit: SetFeature, snapshot: Snapshot) -> bool:
+def _takes_settings(edit: plan_edits.SetFeature, snapshot: Snapshot) -> bool:
     features = snapshot.features
     was = features.finalized.get(edit.name, 0) if features is not None else 0
-    return edit.name == ELR_VERSION and edit.level > 0 and not was
+    return edit.name == feature_levels.ELR_VERSION and edit.level > 0 and not was
 
 
 def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[int, ...]]:
@@ -161,7 +163,7 @@ def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[i
     brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
     found: dict[ConfigResource, str] = {}
     for resource in (CLUSTER_DEFAULT, *brokers):
-        entry = snapshot.configs[resource].get(MIN_ISR) if resource in snapshot.configs else None
+        entry = snapshot.configs[resource].get(feature_levels.MIN_ISR) if resource in snapshot.configs else None
         own = own_text(entry, resource) if entry is not None else None
         if own is not None:
             found[resource] = own
@@ -169,7 +171,7 @@ def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[i
     return found, unread
 
 
-def _settings_lost(edit: SetFeature, snapshot: Snapshot) -> Iterator[str]:
+def _settings_lost(edit: plan_edits.SetFeature, snapshot: Snapshot) -> Iterator[str]:
     if not _takes_settings(edit, snapshot):
         return
     own, unread = _own_min_isr(snapshot)
@@ -177,71 +179,79 @@ def _settings_lost(edit: SetFeature, snapshot: Snapshot) -> Iterator[str]:
     if own:
         values = ", ".join(f"broker {resource.name}: {value}" for resource, value in own.items())
         instead = f"the cluster's {default}" if default is not None else "the cluster's"
-        yield f"takes away the brokers' own {MIN_ISR} ({values}): {instead} applies instead, and brokers can't have one"
+        taken = f"takes away the brokers' own {feature_levels.MIN_ISR} ({values})"
+        yield f"{taken}: {instead} applies instead, and brokers can't have one"
     if default is None and CLUSTER_DEFAULT in snapshot.configs:
-        yield f"sets {MIN_ISR} as the cluster default, to what the active controller's file has; it stays from then on"
+        set_by = f"sets {feature_levels.MIN_ISR} as the cluster default"
+        yield f"{set_by}, to what the active controller's file has; it stays from then on"
     if unread:
-        yield f"takes away {MIN_ISR} of brokers {commas(unread)} if they have their own: it was not read"
+        yield f"takes away {feature_levels.MIN_ISR} of brokers {commas(unread)} if they have their own: it was not read"
 
 
-def _settings_again(recorded: Mapping[str, str]) -> tuple[Edit, ...]:
+def _settings_again(recorded: Mapping[str, str]) -> tuple[plan_edits.Edit, ...]:
     """Return the edits that restore the recorded values; the level has to be lowered before."""
     brokers = [(int(name), value) for name, value in recorded.items() if name.isdecimal()]
-    again = tuple(SetConfig(broker_resource(number), MIN_ISR, value) for number, value in sorted(brokers))
-    return (*again, UnsetConfig(CLUSTER_DEFAULT, MIN_ISR)) if _DEFAULT in recorded else again
+    again = tuple(
+        plan_edits.SetConfig(broker_resource(number), feature_levels.MIN_ISR, value)
+        for number, value in sorted(brokers)
+    )
+    return (*again, plan_edits.UnsetConfig(CLUSTER_DEFAULT, feature_levels.MIN_ISR)) if _DEFAULT in recorded else again
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
 
 
-def _irreversible(edit: SetFeature, judged: Judged) -> Iterator[str]:
+def _irreversible(edit: plan_edits.SetFeature, judged: Judged) -> Iterator[str]:
     was = judged.was(edit)
     if not isinstance(was, int) or was >= edit.level:
         return
     if _takes_settings(edit, judged.before) and (unread := _own_min_isr(judged.before)[1]):
-        yield f"it takes away {MIN_ISR} of brokers {commas(unread)}, which was not read and can't be put back"
-    why = why_no_way_back(edit.name, was, edit.level)
+        of = f"{feature_levels.MIN_ISR} of brokers {commas(unread)}"
+        yield f"it takes away {of}, which was not read and can't be put back"
+    why = feature_levels.why_no_way_back(edit.name, was, edit.level)
     if why:
         yield f"{edit.name} can't go back from {edit.level} to {was} in this cluster: {why}"
 
 
-def _irreversible_needs(edit: SetFeature) -> RiskNeeds:
-    return RiskNeeds(every_broker=edit.name == ELR_VERSION)
+def _irreversible_needs(edit: plan_edits.SetFeature) -> RiskNeeds:
+    return RiskNeeds(every_broker=edit.name == feature_levels.ELR_VERSION)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request for all features: one level may depend on another that the plan sets, too."""
-    levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, SetFeature)}
+    levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, plan_edits.SetFeature)}
     was = {each.edit.slot: each.was for each in staged}
     # A controller refuses a lower level unless the request says that it is meant (upgradeType).
     lowered = frozenset(
         name
         for name, level in levels.items()
-        if isinstance(old := was[Slot(FeatureTarget(name), "")], int) and level < old
+        if isinstance(old := was[plan_edits.Slot(FeatureTarget(name), "")], int) and level < old
     )
     note = "all of them or none" if len(levels) > 1 else ""
     return [Step(UpdateFeatures(levels, lowered), tuple(staged), note)]
 
 
-def _predict(snapshot: Snapshot, edits: Sequence[SetFeature]) -> Snapshot:
+def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.SetFeature]) -> Snapshot:
     if snapshot.features is None:
         return snapshot
     levels = {**snapshot.features.finalized, **{edit.name: edit.level for edit in edits}}
     finalized = {name: level for name, level in levels.items() if level}
-    gone: dict[ConfigResource, list[ConfigEdit]] = {}
+    gone: dict[ConfigResource, list[plan_edits.ConfigEdit]] = {}
     if any(_takes_settings(edit, snapshot) for edit in edits):
         own = _own_min_isr(snapshot)[0]
-        gone = {each: [UnsetConfig(each, MIN_ISR)] for each in own if not each.is_cluster_default}
+        gone = {
+            each: [plan_edits.UnsetConfig(each, feature_levels.MIN_ISR)] for each in own if not each.is_cluster_default
+        }
     configs = predict_configs(snapshot, gone) if gone else snapshot.configs
     return replace(snapshot, configs=configs, features=replace(snapshot.features, finalized=finalized))
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
     for line in lines:
-        if isinstance(line.edit, SetFeature):
+        if isinstance(line.edit, plan_edits.SetFeature):
             edit, old = line.edit, line.old.value
             lower = isinstance(old, int) and edit.level < old
             if edit.level:
@@ -258,54 +268,58 @@ FEATURES = Batch(steps=_steps, predict=_predict, commands=_commands)
 
 
 class _SetFeatureKind(EditKind):
-    edit = SetFeature
+    edit = plan_edits.SetFeature
     verb = "set"
     state = int
     batch = FEATURES
     risks = (RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit, _: edit.name),)
 
-    def judge(self, edit: SetFeature, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> plan_staged.Verdict:
         features = draft.snapshot.features
         # Without the finalized levels nothing can be compared; the controller judges the level itself.
         if features is None:
-            return Staged(edit, UNREAD)
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         was = features.finalized.get(edit.name, 0)
         if edit.level == was:
-            return Dropped(edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already")
+            return plan_staged.Dropped(
+                edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already"
+            )
         refused = (
             _unsupported(edit, features)
             or _not_lowered(edit, was)
             or _needs_others(edit, features, draft)
             or _forbids_staged(edit, draft)
         )
-        return refused or Staged(edit, was)
+        return refused or plan_staged.Staged(edit, was)
 
-    def current(self, edit: SetFeature, seen: Described) -> Was:
+    def current(self, edit: plan_edits.SetFeature, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the finalized level, 0 where the feature is off."""
         features = seen.snapshot.features
-        return UNREAD if features is None else features.finalized.get(edit.name, 0)
+        return plan_staged.UNREAD if features is None else features.finalized.get(edit.name, 0)
 
-    def wanted(self, edit: SetFeature, now: int | None) -> bool:
+    def wanted(self, edit: plan_edits.SetFeature, now: int | None) -> bool:
         return (now or 0) == edit.level
 
-    def before(self, _edit: SetFeature, there: int | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: plan_edits.SetFeature, there: int | None, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(there or 0)
 
-    def after(self, edit: SetFeature, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.SetFeature, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.level)
 
-    def note(self, edit: SetFeature, there: int | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
-        names = [level_name(edit.name, level) for level in (there or 0, edit.level)]
+    def note(
+        self, edit: plan_edits.SetFeature, there: int | None, _old: EffectiveValue, _inheritance: Inheritance
+    ) -> str:
+        names = [feature_levels.level_name(edit.name, level) for level in (there or 0, edit.level)]
         return " → ".join(names) if all(names) else "off" if not edit.level else ""
 
-    def effects(self, edit: SetFeature, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.SetFeature, seen: plan_staged.Described) -> tuple[str, ...]:
         features = seen.snapshot.features
         was = features.finalized.get(edit.name, 0) if features is not None else edit.level
         raised = edit.level > was
         lines = [
             f"{'brings' if raised else 'takes away'} at {level}{f' ({name})' if name else ''}: {text}"
-            for level, text in brings(edit.name, min(was, edit.level), max(was, edit.level))
-            for name in (level_name(edit.name, level),)
+            for level, text in feature_levels.brings(edit.name, min(was, edit.level), max(was, edit.level))
+            for name in (feature_levels.level_name(edit.name, level),)
         ]
         silent = [node for node in features.nodes if node.failure is not None] if features is not None else []
         if silent:
@@ -314,7 +328,7 @@ class _SetFeatureKind(EditKind):
             lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
         return (*lines, *_settings_lost(edit, seen.snapshot))
 
-    def recorded(self, edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
+    def recorded(self, edit: plan_edits.SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the values that brokers lose with the level, by broker."""
         if not _takes_settings(edit, snapshot):
             return {}
@@ -325,16 +339,16 @@ class _SetFeatureKind(EditKind):
             kept[_DEFAULT] = ""
         return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}
 
-    def reversal(self, edit: SetFeature, was: int | None, recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: plan_edits.SetFeature, was: int | None, recorded: Mapping[str, str]) -> Reversal:
         level = was or 0
-        why = why_no_way_back(edit.name, level, edit.level) if level < edit.level else ""
+        why = feature_levels.why_no_way_back(edit.name, level, edit.level) if level < edit.level else ""
         if why:
             return Reversal((), edit.level, why)
-        back = SetFeature(edit.name, level)
+        back = plan_edits.SetFeature(edit.name, level)
         settings = _settings_again(recorded)
         unread = recorded.get(_UNREAD_BROKERS, "")
-        loss = f"what brokers {unread} had for {MIN_ISR} was not read" if unread else ""
-        return Reversal((back, *settings), UNREAD if settings else edit.level, loss)
+        loss = f"what brokers {unread} had for {feature_levels.MIN_ISR} was not read" if unread else ""
+        return Reversal((back, *settings), plan_staged.UNREAD if settings else edit.level, loss)
 
 
 KINDS = (_SetFeatureKind(),)

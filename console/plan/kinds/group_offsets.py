@@ -11,37 +11,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.changes import (
-    AlterShareGroupOffsets,
-    ChangeRequest,
-    CommitOffsets,
-    DeleteOffsets,
-    DeleteShareGroupOffsets,
-    GroupTarget,
-    Target,
-)
+from console.model import changes
 from console.model.cluster import CommittedOffset, Group, GroupOffset
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
+from console.plan import group_forecast
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
-from console.plan.group_forecast import (
-    SHARE,
-    effects_of_all,
-    forecast,
-    forecast_text,
-    has_members,
-    is_of_share_group,
-    members_of,
-)
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step, steps_of
 from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 REQUEST_BYTES = 500_000
 """Limit for the records that a coordinator writes for one request. It is about half of the default max.message.bytes of
@@ -54,7 +38,7 @@ _RECORD_BYTES = 90
 
 
 def _group_facts(group: Group | None) -> tuple[str, str, tuple[str, ...]]:
-    return ("", "", ()) if group is None else (group.type, group.protocol, members_of(group))
+    return ("", "", ()) if group is None else (group.type, group.protocol, group_forecast.members_of(group))
 
 
 def _committed(there: GroupOffset | None) -> CommittedOffset | None:
@@ -75,20 +59,20 @@ def _is_outside(edit: CommitOffset, there: GroupOffset) -> bool:
     return there.log is not None and not there.log.start <= edit.offset <= there.log.end
 
 
-def _judge_group(edit: GroupOffsetEdit, draft: Draft) -> Refused | None:
+def _judge_group(edit: GroupOffsetEdit, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     if draft.group_edit(edit.group) is not None:
-        return Refused(edit, f"the plan deletes group {edit.group}", "Discard the deletion, or this edit.")
+        return plan_staged.Refused(edit, f"the plan deletes group {edit.group}", "Discard the deletion, or this edit.")
     creation = draft.topic_edit(edit.topic)
     if creation is not None and creation.new_topic is not None:
-        return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
+        return plan_staged.Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
     position = draft.snapshot.group_positions.get(edit.group)
     if position is not None and position.group is not None and (why := _members(edit.group, position.group, draft)):
-        return Refused(edit, why, STOP)
+        return plan_staged.Refused(edit, why, STOP)
     return None
 
 
-def _members(name: str, group: Group, draft: Draft) -> str:
-    return draft.once(("members", name), lambda: has_members(name, members_of(group)))
+def _members(name: str, group: Group, draft: plan_staged.Draft) -> str:
+    return draft.once(("members", name), lambda: group_forecast.has_members(name, group_forecast.members_of(group)))
 
 
 # -- forecast ----------------------------------------------------------------------------------------------------------
@@ -142,23 +126,23 @@ def committed_again(
 
 
 def _in_flight(was: GroupOffset | None) -> str:
-    return "records in flight are not restored" if was is not None and was.type == SHARE else ""
+    return "records in flight are not restored" if was is not None and was.type == group_forecast.SHARE else ""
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _reset_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _reset_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return _steps_by_group(staged, _reset_request)
 
 
-def _forget_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _forget_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return _steps_by_group(staged, _forget_request)
 
 
-def _steps_by_group(staged: Sequence[Staged], request: Any) -> list[Step]:
+def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[Step]:
     """Return requests by group, cut where the group's coordinator would write too much at once."""
-    groups: dict[str, list[Staged]] = {}
+    groups: dict[str, list[plan_staged.Staged]] = {}
     for each in staged:
         groups.setdefault(each.edit.group, []).append(each)  # type: ignore[attr-defined]
     steps: list[Step] = []
@@ -170,39 +154,39 @@ def _steps_by_group(staged: Sequence[Staged], request: Any) -> list[Step]:
     return steps
 
 
-def _topics(staged: Iterable[Staged]) -> list[list[Staged]]:
-    topics: dict[str, list[Staged]] = {}
+def _topics(staged: Iterable[plan_staged.Staged]) -> list[list[plan_staged.Staged]]:
+    topics: dict[str, list[plan_staged.Staged]] = {}
     for each in staged:
         topics.setdefault(each.edit.topic, []).append(each)  # type: ignore[attr-defined]
     return list(topics.values())
 
 
-def _record_size(staged: Staged) -> int:
+def _record_size(staged: plan_staged.Staged) -> int:
     edit = staged.edit
     assert isinstance(edit, CommitOffset | DeleteOffset)
     text = edit.metadata if isinstance(edit, CommitOffset) else ""
     return _RECORD_BYTES + len((edit.group + edit.topic + text).encode())
 
 
-def _is_share(some: Sequence[Staged]) -> bool:
-    return any(is_of_share_group(each) for each in some)
+def _is_share(some: Sequence[plan_staged.Staged]) -> bool:
+    return any(group_forecast.is_of_share_group(each) for each in some)
 
 
-def _reset_request(some: list[Staged]) -> ChangeRequest:
+def _reset_request(some: list[plan_staged.Staged]) -> changes.ChangeRequest:
     edits: list[CommitOffset] = [each.edit for each in some if isinstance(each.edit, CommitOffset)]
     group = edits[0].group
     if _is_share(some):
-        return AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
+        return changes.AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
     offsets = {edit.target: CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata) for edit in edits}
     # OffsetCommit names topics by id from version 10 on (KIP-848): a topic that was created again is not hit by its
     # name.
     ids = {each.edit.topic: each.topic_id for each in some if each.topic_id and isinstance(each.edit, CommitOffset)}
-    return CommitOffsets(group, offsets, ids)
+    return changes.CommitOffsets(group, offsets, ids)
 
 
-def _forget_request(some: list[Staged]) -> ChangeRequest:
+def _forget_request(some: list[plan_staged.Staged]) -> changes.ChangeRequest:
     targets = tuple(each.edit.target for each in some if isinstance(each.edit, DeleteOffset))
-    kind = DeleteShareGroupOffsets if _is_share(some) else DeleteOffsets
+    kind = changes.DeleteShareGroupOffsets if _is_share(some) else changes.DeleteOffsets
     return kind(targets[0].group, targets)
 
 
@@ -230,16 +214,16 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
 
-def _is_of_group(target: Target) -> str:
-    assert isinstance(target, GroupTarget)
+def _is_of_group(target: changes.Target) -> str:
+    assert isinstance(target, changes.GroupTarget)
     return target.name
 
 
-def _reset_commands(target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+def _reset_commands(target: changes.Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
     return reset_commands(_is_of_group(target), [line.staged for line in lines])
 
 
-def _forget_commands(target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+def _forget_commands(target: changes.Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
     return delete_offset_commands(_is_of_group(target), [line.staged for line in lines])
 
 
@@ -251,19 +235,19 @@ class _GroupOffsetKind(EditKind):
     state = GroupOffset
     risks = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
-    def current(self, edit: GroupOffsetEdit, seen: Described) -> Was:
+    def current(self, edit: GroupOffsetEdit, seen: plan_staged.Described) -> plan_staged.Was:
         """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
         position = seen.snapshot.group_positions.get(edit.group)
         place = edit.topic, edit.partition
         # A partition without an offset, in an answer that lacks some, may have one.
         if position is None or (place not in position.committed and position.failures):
-            return UNREAD
+            return plan_staged.UNREAD
         log = seen.snapshot.log_ranges.get(place)
         type_, protocol, members = seen.once(("group", edit.group), lambda: _group_facts(position.group))
         return GroupOffset(position.committed.get(place), log, type_, protocol, members)
 
     def obstacle(self, edit: GroupOffsetEdit, now: GroupOffset | None) -> str:
-        return "" if now is None else has_members(edit.group, now.members)
+        return "" if now is None else group_forecast.has_members(edit.group, now.members)
 
     def moved(self, _edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
         """Return whether another offset or other metadata was committed; a broker may have added a leader epoch."""
@@ -273,12 +257,15 @@ class _GroupOffsetKind(EditKind):
         committed = _committed(there)
         return NOTHING if committed is None else EffectiveValue(committed.offset)
 
-    def effects(self, edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
+    def effects(self, edit: GroupOffsetEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
         # With thousands of partitions the same lines would stand under each.
         if not draft.begins(edit, edit.group):
             return ()
-        return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
+        return (
+            *_held(edit.group, draft.snapshot),
+            *group_forecast.effects_of_all(edit.group, draft.offsets_of(edit.group)),
+        )
 
 
 class _CommitOffsetKind(_GroupOffsetKind):
@@ -286,7 +273,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
     verb = "reset"
     batch = RESETS
 
-    def judge(self, edit: CommitOffset, draft: Draft) -> Verdict:
+    def judge(self, edit: CommitOffset, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _judge_group(edit, draft)
         if refused is not None:
             return refused
@@ -294,33 +281,43 @@ class _CommitOffsetKind(_GroupOffsetKind):
         topic = draft.snapshot.topics.get(edit.topic)
         if topic is not None and edit.partition >= len(topic.partitions):
             count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
-            return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
+            return plan_staged.Refused(
+                edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number."
+            )
         # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
-        if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
-            return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
-        if edit.metadata and isinstance(was, GroupOffset) and (was.type or (edit.share and SHARE)) == SHARE:
-            return Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
+        if edit.share and isinstance(was, GroupOffset) and was.type not in ("", group_forecast.SHARE):
+            return plan_staged.Refused(
+                edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."
+            )
+        if (
+            edit.metadata
+            and isinstance(was, GroupOffset)
+            and (was.type or (edit.share and group_forecast.SHARE)) == group_forecast.SHARE
+        ):
+            return plan_staged.Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
         if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
-            return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
+            return plan_staged.Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
         if not isinstance(was, GroupOffset):
-            return Staged(edit, was)
+            return plan_staged.Staged(edit, was)
         if topic is None:
-            return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
+            return plan_staged.Refused(
+                edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name."
+            )
         # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its
         # reset policy.
         if _is_outside(edit, was) and not edit.restored:
             assert was.log is not None
             name = f"{edit.topic}/{edit.partition}"
             reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
-            return Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
+            return plan_staged.Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
         if self.wanted(edit, was):
-            return Dropped(edit, f"the group is at offset {edit.offset} already")
-        return Staged(edit, was)
+            return plan_staged.Dropped(edit, f"the group is at offset {edit.offset} already")
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: CommitOffset, now: GroupOffset | None) -> bool:
         return what_counts(_committed(now)) == (edit.offset, edit.metadata)
 
-    def after(self, edit: CommitOffset, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: CommitOffset, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.offset)
 
     def note(
@@ -332,7 +329,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
             return "outside of the log: readers begin as their auto.offset.reset says"
         if there.committed is None:
             return "nothing was committed"
-        return forecast_text(*forecast(there, edit.offset))
+        return group_forecast.forecast_text(*group_forecast.forecast(there, edit.offset))
 
     def phrase(self, line: DiffLine, old: str, new: str) -> str:
         edit = line.edit
@@ -356,18 +353,18 @@ class _DeleteOffsetKind(Removal, _GroupOffsetKind):
     verb = "delete"
     batch = DELETIONS
 
-    def judge(self, edit: DeleteOffset, draft: Draft) -> Verdict:
+    def judge(self, edit: DeleteOffset, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _judge_group(edit, draft)
         if refused is not None:
             return refused
         was = self.current(edit, draft)
         if not edit.group:
-            return Refused(
+            return plan_staged.Refused(
                 edit, "brokers delete no single offset of the group with the empty name", "Delete the group."
             )
         if isinstance(was, GroupOffset) and was.committed is None:
-            return Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
-        return Staged(edit, was)
+            return plan_staged.Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: DeleteOffset, now: GroupOffset | None) -> bool:
         return _committed(now) is None

@@ -11,6 +11,7 @@ from console.model.changes import DeleteGroups, Target
 from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Removal, Reversal
 from console.plan.edits import DeleteGroup
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
@@ -19,7 +20,6 @@ from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
 from console.plan.kafka_tools import Command
 from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- in files ----------------------------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ class _KeptGroup(Struct, frozen=True):
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _deletion_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _deletion_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteGroups(tuple(each.edit.name for each in some)))  # type: ignore[attr-defined]
 
 
@@ -76,22 +76,24 @@ class _DeleteGroupKind(Removal):
         offsets = {(topic, number): each for topic, number, each in kept.offsets}
         return GroupPosition(Group("", kept.state, kept.type, kept.protocol, members=()), offsets)
 
-    def judge(self, edit: DeleteGroup, draft: Draft) -> Verdict:
+    def judge(self, edit: DeleteGroup, draft: plan_staged.Draft) -> plan_staged.Verdict:
         if draft.offsets_of(edit.name):
-            return Refused(edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one.")
+            return plan_staged.Refused(
+                edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one."
+            )
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None:
-            return Staged(edit, UNREAD)
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         if position.group is None:
-            return Dropped(edit, f"there is no group {edit.name}")
+            return plan_staged.Dropped(edit, f"there is no group {edit.name}")
         if why := has_members(edit.name, members_of(position.group)):
-            return Refused(edit, why, STOP)
-        return Staged(edit, position)
+            return plan_staged.Refused(edit, why, STOP)
+        return plan_staged.Staged(edit, position)
 
-    def current(self, edit: DeleteGroup, seen: Described) -> Was:
+    def current(self, edit: DeleteGroup, seen: plan_staged.Described) -> plan_staged.Was:
         position = seen.snapshot.group_positions.get(edit.name)
         if position is None:
-            return UNREAD
+            return plan_staged.UNREAD
         return position if position.group is not None else None
 
     def obstacle(self, edit: DeleteGroup, now: GroupPosition | None) -> str:
@@ -113,7 +115,7 @@ class _DeleteGroupKind(Removal):
     def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
         return f"delete, with {old}"
 
-    def effects(self, edit: DeleteGroup, draft: Draft) -> tuple[str, ...]:
+    def effects(self, edit: DeleteGroup, draft: plan_staged.Draft) -> tuple[str, ...]:
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None or not position.committed:
             return ()

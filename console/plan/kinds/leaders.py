@@ -12,35 +12,26 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from console.model import elections as model_elections
 from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
-from console.model.elections import (
-    NOBODY,
-    UncleanElection,
-    leaders_by_broker,
-    may_have_more,
-    needs_preferred,
-    preferred,
-    unclean_election,
-    why_not_preferred,
-)
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, Election, ElectPreferred, ElectUnclean, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 
 def preferred_elections(
     topics: Mapping[str, Topic], broker: int | None = None, *, needed: bool = True
-) -> tuple[ElectPreferred, ...]:
+) -> tuple[plan_edits.ElectPreferred, ...]:
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
@@ -48,57 +39,60 @@ def preferred_elections(
         needed: False for the partitions that their preferred replica leads, instead.
     """
     return tuple(
-        ElectPreferred(name, partition.number)
+        plan_edits.ElectPreferred(name, partition.number)
         for name in sorted(topics)
         for partition in topics[name].partitions
-        if needs_preferred(partition) is needed and broker in (None, preferred(partition))
+        if model_elections.needs_preferred(partition) is needed
+        and broker in (None, model_elections.preferred(partition))
     )
 
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
     """Return the brokers that are the preferred replica of a partition."""
-    return frozenset(preferred(each) for topic in topics for each in topic.partitions)
+    return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
+def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | plan_staged.Verdict:
     """Return the partition of an edit, or the verdict on an edit whose partition can't be elected for."""
     staged = draft.topic_edit(edit.topic)
-    if isinstance(staged, CreateTopic):
-        return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
-    if isinstance(staged, DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+    if isinstance(staged, plan_edits.CreateTopic):
+        return plan_staged.Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
+    if isinstance(staged, plan_edits.DeleteTopic):
+        return plan_staged.Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
     # Both in one plan depend on which is done first, and the preferred replica is the first of the list that a move
     # changes.
-    if draft.at(Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
-        return Refused(
+    if draft.at(plan_edits.Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
+        return plan_staged.Refused(
             edit, "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
         )
     topic = draft.snapshot.topics.get(edit.topic)
     if topic is None:
         if draft.read(Part.TOPICS):
-            return Refused(edit, f"there is no topic {edit.topic}", "Check the name, or refresh.")
-        return Staged(edit, UNREAD)
+            return plan_staged.Refused(edit, f"there is no topic {edit.topic}", "Check the name, or refresh.")
+        return plan_staged.Staged(edit, plan_staged.UNREAD)
     found = partition_in(topic, edit.partition)
     if found is None:
         last = len(topic.partitions) - 1
-        return Refused(edit, f"topic {edit.topic} has no partition {edit.partition}", f"It has 0 to {last}.")
+        return plan_staged.Refused(
+            edit, f"topic {edit.topic} has no partition {edit.partition}", f"It has 0 to {last}."
+        )
     return found
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
+def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_elections.UncleanElection | None:
     """Return what an unclean election would do now; None without the partition."""
     place = edit.topic, edit.partition
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
         return None
     ends = seen.once("seen ends", lambda: _seen_ends(seen.snapshot))
-    return unclean_election(partition, seen.snapshot.replica_logs.get(place), ends.get(place, -1))
+    return model_elections.unclean_election(partition, seen.snapshot.replica_logs.get(place), ends.get(place, -1))
 
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
@@ -121,17 +115,17 @@ _MOST_BROKERS = 12
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 
-def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
+def _leaders_line(seen: plan_staged.Draft) -> tuple[plan_edits.Edit | None, str]:
     """Return the first election of the plan, and a line with what all of them change."""
-    before = leaders_by_broker(seen.snapshot.topics.values())
+    before = model_elections.leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
-    elections = [each.edit for each in seen.staged if isinstance(each.edit, ElectPreferred)]
+    elections = [each.edit for each in seen.staged if isinstance(each.edit, plan_edits.ElectPreferred)]
     for edit in elections:
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
-        if partition is not None and partition.leader != preferred(partition):
+        if partition is not None and partition.leader != model_elections.preferred(partition):
             delta[partition.leader] -= 1
-            delta[preferred(partition)] += 1
-    changed = sorted(broker for broker, by in delta.items() if by and broker != NOBODY)
+            delta[model_elections.preferred(partition)] += 1
+    changed = sorted(broker for broker, by in delta.items() if by and broker != model_elections.NOBODY)
     shown = [f"{each}: {before[each]:,} → {before[each] + delta[each]:,}" for each in changed[:_MOST_BROKERS]]
     more = f" and {len(changed) - _MOST_BROKERS} brokers more" if len(changed) > _MOST_BROKERS else ""
     return (elections[0] if elections else None), f"leaders by broker: {', '.join(shown) or 'as before'}{more}"
@@ -146,7 +140,7 @@ def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
     return f"broker {broker}: {', '.join(facts)}" + (f", {byte_count(size)}" if size is not None else "")
 
 
-def _loss(would: UncleanElection) -> str:
+def _loss(would: model_elections.UncleanElection) -> str:
     """Return which records are lost, as text: ``records from offset 1,200 on are lost: at least 300``."""
     if would.clean:
         return "no committed record is lost"
@@ -161,14 +155,16 @@ def _loss(would: UncleanElection) -> str:
     return f"records from offset {would.first:,} on are lost: {count}"
 
 
-def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
-    would = _would(edit, Described(judged.before))
+def _loses(edit: plan_edits.ElectUnclean, judged: Judged) -> Iterator[str]:
+    would = _would(edit, plan_staged.Described(judged.before))
     if would is None or would.leader >= 0:
         return
     partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
     assert partition is not None
     logs = judged.before.replica_logs.get((edit.topic, edit.partition))
-    silent = [each for each in may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends]
+    silent = [
+        each for each in model_elections.may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends
+    ]
     unknown = f"; broker {' or '.join(map(str, silent))} may have more, and does not answer"
     yield _loss(would) + (unknown if would.most is None and silent else "")
 
@@ -176,37 +172,37 @@ def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return requests for each type of election: a request has only one type (ElectLeadersRequest)."""
     steps = []
-    for kind, unclean in ((ElectPreferred, False), (ElectUnclean, True)):
+    for kind, unclean in ((plan_edits.ElectPreferred, False), (plan_edits.ElectUnclean, True)):
         some = [each for each in staged if isinstance(each.edit, kind)]
         steps += steps_of(singly(some), RECORD_LIMIT, partial(_request, unclean))
     return steps
 
 
-def _request(unclean: bool, some: list[Staged]) -> ElectLeaders:
+def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
     targets = (each.edit.target for each in some)
     return ElectLeaders(tuple(target for target in targets if isinstance(target, PartitionTarget)), unclean)
 
 
-def _with_leaders(snapshot: Snapshot, edits: Sequence[Election]) -> Snapshot:
+def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
     """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
-    seen = Described(snapshot)
+    seen = plan_staged.Described(snapshot)
     changed: dict[str, dict[int, Partition]] = {}
     for edit in edits:
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
         if partition is None:
             continue
-        if isinstance(edit, ElectUnclean):
+        if isinstance(edit, plan_edits.ElectUnclean):
             would = _would(edit, seen)
-            if would is None or would.elected == NOBODY or partition.leader >= 0:
+            if would is None or would.elected == model_elections.NOBODY or partition.leader >= 0:
                 continue
             isr = partition.isr if would.elected in partition.isr else (would.elected,)
             partition = partition._replace(leader=would.elected, isr=isr)
         # The controller leaves a partition alone whose preferred replica is down or out of sync.
-        elif not why_not_preferred(partition):
-            partition = partition._replace(leader=preferred(partition))
+        elif not model_elections.why_not_preferred(partition):
+            partition = partition._replace(leader=model_elections.preferred(partition))
         changed.setdefault(edit.topic, {})[edit.partition] = partition
     topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
     return replace(snapshot, topics={**snapshot.topics, **topics}) if topics else snapshot
@@ -219,7 +215,7 @@ def with_partitions(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     """Yield kafka-leader-election for each type of election: it takes one partition, or a file with several."""
-    for kind, name in ((ElectPreferred, "preferred"), (ElectUnclean, "unclean")):
+    for kind, name in ((plan_edits.ElectPreferred, "preferred"), (plan_edits.ElectUnclean, "unclean")):
         edits = [line.edit for line in lines if isinstance(line.edit, kind)]
         words = ("kafka-leader-election", "--election-type", name)
         if len(edits) == 1:
@@ -245,121 +241,135 @@ class _ElectionKind(EditKind):
 
 
 class _ElectPreferredKind(_ElectionKind):
-    edit = ElectPreferred
+    edit = plan_edits.ElectPreferred
     state = Partition
 
-    def judge(self, edit: ElectPreferred, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.ElectPreferred, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = _partition(edit, draft)
         if not isinstance(found, Partition):
             return found
-        first = preferred(found)
-        if not needs_preferred(found):
-            return Dropped(edit, f"broker {first}, its preferred replica, leads already")
-        if why := why_not_preferred(found):
+        first = model_elections.preferred(found)
+        if not model_elections.needs_preferred(found):
+            return plan_staged.Dropped(edit, f"broker {first}, its preferred replica, leads already")
+        if why := model_elections.why_not_preferred(found):
             stays = "it stays without a leader" if found.leader < 0 else f"broker {found.leader} goes on leading"
-            return Dropped(edit, f"{stays}: broker {first}, its preferred replica, {why}")
-        return Staged(edit, found)
+            return plan_staged.Dropped(edit, f"{stays}: broker {first}, its preferred replica, {why}")
+        return plan_staged.Staged(edit, found)
 
-    def current(self, edit: ElectPreferred, seen: Described) -> Was:
+    def current(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
-    def moved(self, _edit: ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
+    def moved(self, _edit: plan_edits.ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
         """Return whether another replica is the preferred one; the current leader does not matter."""
         if was is None or now is None:
             return was is not now
-        return preferred(was) != preferred(now)
+        return model_elections.preferred(was) != model_elections.preferred(now)
 
-    def wanted(self, _edit: ElectPreferred, now: Partition | None) -> bool:
-        return now is not None and not needs_preferred(now)
+    def wanted(self, _edit: plan_edits.ElectPreferred, now: Partition | None) -> bool:
+        return now is not None and not model_elections.needs_preferred(now)
 
-    def settled(self, _edit: ElectPreferred, was: Was, now: Was, _changed: bool) -> Status | None:
+    def settled(
+        self, _edit: plan_edits.ElectPreferred, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
+    ) -> Status | None:
         if not isinstance(was, Partition) or not isinstance(now, Partition):
             return None
-        if not needs_preferred(now):
+        if not model_elections.needs_preferred(now):
             return Status.APPLIED
         # Of a later epoch: it may have been elected, and have lost the lead since.
         return (
             Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
         )
 
-    def before(self, _edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(
+        self, _edit: plan_edits.ElectPreferred, there: Partition | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
         return NOTHING if there is None or there.leader < 0 else EffectiveValue(there.leader)
 
-    def after(self, _edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
-        return NOTHING if there is None else EffectiveValue(preferred(there))
+    def after(
+        self, _edit: plan_edits.ElectPreferred, there: Partition | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
+        return NOTHING if there is None else EffectiveValue(model_elections.preferred(there))
 
     def phrase(self, line: DiffLine, old: str, new: str) -> str:
         now = "now it has no leader" if line.old.value is None else f"now {old} leads"
         return f"elect broker {new}, its preferred replica; {now}"
 
-    def effects(self, edit: ElectPreferred, seen: Draft) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Draft) -> tuple[str, ...]:
         """Return the leaders by broker before and after all elections of the plan, for the first of them; else
         nothing."""
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()
 
-    def reversal(self, _edit: ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, _edit: plan_edits.ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]
+    ) -> Reversal:
         return Reversal((), was, _NO_WAY_BACK)
 
-    def takes_away(self, _edit: ElectPreferred) -> bool:
+    def takes_away(self, _edit: plan_edits.ElectPreferred) -> bool:
         return False
 
 
 class _ElectUncleanKind(_ElectionKind):
-    edit = ElectUnclean
-    state = UncleanElection
+    edit = plan_edits.ElectUnclean
+    state = model_elections.UncleanElection
     risks = (RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
-    def judge(self, edit: ElectUnclean, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.ElectUnclean, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = _partition(edit, draft)
         if not isinstance(found, Partition):
             return found
         if found.leader >= 0:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"broker {found.leader} leads it: an unclean election is for a partition without a leader",
                 f"For another leader write elect preferred topic {edit.topic} partition {edit.partition}.",
             )
         would = _would(edit, draft)
         assert would is not None
-        if would.elected == NOBODY:
-            return Refused(
+        if would.elected == model_elections.NOBODY:
+            return plan_staged.Refused(
                 edit, "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
             )
-        return Staged(edit, would)
+        return plan_staged.Staged(edit, would)
 
-    def current(self, edit: ElectUnclean, seen: Described) -> Was:
+    def current(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(_would(edit, seen), Part.TOPICS)
 
-    def wanted(self, _edit: ElectUnclean, now: UncleanElection | None) -> bool:
+    def wanted(self, _edit: plan_edits.ElectUnclean, now: model_elections.UncleanElection | None) -> bool:
         return now is not None and now.leader >= 0
 
-    def settled(self, _edit: ElectUnclean, was: Was, now: Was, _changed: bool) -> Status | None:
-        if not isinstance(was, UncleanElection) or not isinstance(now, UncleanElection):
+    def settled(
+        self, _edit: plan_edits.ElectUnclean, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
+    ) -> Status | None:
+        if not isinstance(was, model_elections.UncleanElection) or not isinstance(now, model_elections.UncleanElection):
             return None
         if now.leader < 0:
             return Status.NOT_APPLIED
         return Status.APPLIED if now.leader == was.elected else Status.UNKNOWN
 
-    def before(self, _edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(
+        self, _edit: plan_edits.ElectUnclean, there: model_elections.UncleanElection | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
         if there is None:
             return NOTHING
         if there.leader >= 0:
             return EffectiveValue(there.leader)
         return EffectiveValue(f"no leader, broker {there.elected} would be elected: {_loss(there)}")
 
-    def after(self, _edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
-        return NOTHING if there is None or there.elected == NOBODY else EffectiveValue(there.elected)
+    def after(
+        self, _edit: plan_edits.ElectUnclean, there: model_elections.UncleanElection | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
+        return NOTHING if there is None or there.elected == model_elections.NOBODY else EffectiveValue(there.elected)
 
     def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
         return f"elect broker {new} though it is out of sync"
 
-    def effects(self, edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return which broker will lead, what each replica holds, and which brokers would bring back all records."""
         place = edit.topic, edit.partition
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
         would = _would(edit, seen)
-        if partition is None or would is None or would.elected == NOBODY:
+        if partition is None or would is None or would.elected == model_elections.NOBODY:
             return ()
         logs = seen.snapshot.replica_logs.get(place) or ReplicaLogs()
         order = commas(partition.replicas)
@@ -376,7 +386,9 @@ class _ElectUncleanKind(_ElectionKind):
             lines.append(f"no committed record is lost if broker {brokers} comes back instead: it leads at once")
         return tuple(lines)
 
-    def reversal(self, _edit: ElectUnclean, was: UncleanElection | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, _edit: plan_edits.ElectUnclean, was: model_elections.UncleanElection | None, _recorded: Mapping[str, str]
+    ) -> Reversal:
         return Reversal((), was, "the records that the new leader does not have are gone")
 
 

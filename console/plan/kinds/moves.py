@@ -17,6 +17,7 @@ from console.model.numbers import commas, json_text
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
+from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
@@ -26,7 +27,6 @@ from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.topic_risks import UNCLEAN
 
 
@@ -56,7 +56,7 @@ def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
     return partition is not None and bool(partition.isr) and not set(partition.isr) & set(original(move))
 
 
-def _may_be_unclean(edit: CancelMove, seen: Described) -> bool | None:
+def _may_be_unclean(edit: CancelMove, seen: plan_staged.Described) -> bool | None:
     """Return whether the topic allows unclean elections; None where its configs were not read."""
     configs = seen.snapshot.configs.get(topic_resource(edit.topic))
     entry = configs.get(UNCLEAN) if configs is not None else None
@@ -81,26 +81,28 @@ def _loss_needs(edit: CancelMove) -> RiskNeeds:
     return RiskNeeds(topics=frozenset({edit.topic}))
 
 
-def _refused(edit: MoveEdit, was: Was, draft: Draft, doing: str) -> Refused | None:
+def _refused(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing: str) -> plan_staged.Refused | None:
     if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+        return plan_staged.Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
     if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
-        return Refused(
+        return plan_staged.Refused(
             edit, f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
         )
     if was is None:
-        return Refused(edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number.")
+        return plan_staged.Refused(
+            edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number."
+        )
     return None
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of(singly(staged), RECORD_LIMIT, _request)
 
 
-def _request(some: list[Staged]) -> AlterReassignments:
+def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
     cancelled = {each.edit.target: each.was for each in some if isinstance(each.edit, CancelMove)}
     moves = {target: was for target, was in cancelled.items() if isinstance(target, MoveTarget)}
     return AlterReassignments(
@@ -133,11 +135,11 @@ def _reverted(partition: Partition, move: Reassignment) -> Partition:
     return partition._replace(replicas=replicas, isr=isr, leader=leader, offline=offline)
 
 
-def _move_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _move_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of(singly(staged), RECORD_LIMIT, _move_request)
 
 
-def _move_request(some: list[Staged]) -> AlterReassignments:
+def _move_request(some: list[plan_staged.Staged]) -> AlterReassignments:
     edits = (each.edit for each in some)
     return AlterReassignments({edit.target: edit.replicas for edit in edits if isinstance(edit, MoveReplicas)})
 
@@ -207,10 +209,10 @@ MOVES = Batch(
 class _MoveKind(EditKind):
     state = Reassignment
 
-    def current(self, edit: MoveEdit, seen: Described) -> Was:
+    def current(self, edit: MoveEdit, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
         if not seen.read(Part.REASSIGNMENTS):
-            return UNREAD
+            return plan_staged.UNREAD
         moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
         found = moves.get((edit.topic, edit.partition))
         if found is not None:
@@ -233,30 +235,34 @@ class _MoveReplicasKind(_MoveKind):
     verb = "move"
     batch = MOVES
 
-    def judge(self, edit: MoveReplicas, draft: Draft) -> Verdict:
+    def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
         refused = _refused(edit, was, draft, "moving")
         if refused is not None:
             return refused
         if not isinstance(was, Reassignment):
-            return Staged(edit, was)
+            return plan_staged.Staged(edit, was)
         if is_move(was):
             to = commas(destination(was))
-            return Refused(edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
+            return plan_staged.Refused(
+                edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first."
+            )
         if was.replicas == edit.replicas:
-            return Dropped(edit, "its replicas are there already")
+            return plan_staged.Dropped(edit, "its replicas are there already")
         alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
         missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
         # A move to a dead broker is accepted and never ends.
         if draft.read(Part.CLUSTER) and missing:
             if what := holds_nothing(draft.snapshot, missing[0]):
-                return Refused(edit, what, "Name a broker.")
-            return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
+                return plan_staged.Refused(edit, what, "Name a broker.")
+            return plan_staged.Refused(
+                edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it."
+            )
         # A list that is one too short is a slip as easily as a wish, and brokers accept both.
         if len(edit.replicas) != len(was.replicas) and not edit.resize:
             reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
-            return Refused(edit, reason, "Add resize if that is meant.")
-        return Staged(edit, was)
+            return plan_staged.Refused(edit, reason, "Add resize if that is meant.")
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: MoveReplicas, now: Reassignment | None) -> bool | None:
         return None if now is None else destination(now) == edit.replicas
@@ -267,7 +273,7 @@ class _MoveReplicasKind(_MoveKind):
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"move from {old} to {new}"
 
-    def effects(self, edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return what is copied and dropped, and how much space is left on the brokers that copy."""
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):
@@ -311,31 +317,31 @@ class _CancelMoveKind(_MoveKind):
     batch = CANCELLATIONS
     risks = (RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
-    def judge(self, edit: CancelMove, draft: Draft) -> Verdict:
+    def judge(self, edit: CancelMove, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
         refused = _refused(edit, was, draft, "cancelling")
         if refused is not None:
             return refused
         if isinstance(was, Reassignment) and not is_move(was):
-            return Dropped(edit, "it does not move")
+            return plan_staged.Dropped(edit, "it does not move")
         if (
             isinstance(was, Reassignment)
             and is_unclean_to_cancel(was, draft.snapshot)
             and _may_be_unclean(edit, draft) is False
         ):
             back = original(was)
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
                 f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
             )
-        return Staged(edit, was)
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: CancelMove, now: Reassignment | None) -> bool | None:
         """Return False while the partition moves, else None: that a move was cancelled or ended does not show."""
         return False if now is not None and is_move(now) else None
 
-    def settled(self, _edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | None:
+    def settled(self, _edit: CancelMove, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(was, Reassignment) or not isinstance(now, Reassignment):
             return None
         if is_move(now):
@@ -351,7 +357,7 @@ class _CancelMoveKind(_MoveKind):
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"cancel the move {old}; it stays on {new}"
 
-    def effects(self, edit: CancelMove, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: CancelMove, seen: plan_staged.Described) -> tuple[str, ...]:
         move = self.current(edit, seen)
         if not isinstance(move, Reassignment) or not is_move(move):
             return ()

@@ -15,23 +15,12 @@ from typing import TypeVar
 from msgspec import structs
 from msgspec.structs import replace
 
+from console.model import quota as model_quota
 from console.model.changes import AlterQuotas, Target
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
-from console.model.quota import (
-    BY_KEY,
-    CLIENT_ID,
-    CLIENT_KEYS,
-    IP,
-    IP_KEYS,
-    USER,
-    QuotaEntity,
-    QuotaValues,
-    level_of,
-    levels,
-    part_order,
-)
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.amounts import exact_number, quota
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
@@ -39,7 +28,6 @@ from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import QUOTA_NEAR_ZERO, THROTTLES_EVERYONE, Judged, RiskRule
-from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.values import quota_problem, unknown_quota_key
 
 Q = TypeVar("Q", SetQuota, UnsetQuota)
@@ -51,39 +39,43 @@ def _ordered(edit: Q) -> Q:
     """Return the edit with its entity's components in the canonical order."""
     if _in_order(edit.entity.types):
         return edit
-    return structs.replace(edit, entity=QuotaEntity.of(edit.entity.as_dict()))
+    return structs.replace(edit, entity=model_quota.QuotaEntity.of(edit.entity.as_dict()))
 
 
 @lru_cache(64)
 def _in_order(types: tuple[str, ...]) -> bool:
-    return list(types) == sorted(types, key=part_order)
+    return list(types) == sorted(types, key=model_quota.part_order)
 
 
-def _entity_refusal(edit: QuotaEdit) -> Refused | None:
+def _entity_refusal(edit: QuotaEdit) -> plan_staged.Refused | None:
     types = edit.entity.types
     if not types:
-        return Refused(edit, "the quota names no entity", "Name a user, a client or an ip.")
+        return plan_staged.Refused(edit, "the quota names no entity", "Name a user, a client or an ip.")
     if len(set(types)) != len(types):
-        return Refused(edit, "the entity names the same thing twice", "Name one user, one client or one ip.")
+        return plan_staged.Refused(
+            edit, "the entity names the same thing twice", "Name one user, one client or one ip."
+        )
     for part in edit.entity.parts:
-        if part.type not in (USER, CLIENT_ID, IP):
-            return Refused(edit, f"{part.type} is no kind of quota that Kafka has", "Use user, client or ip.")
+        if part.type not in (model_quota.USER, model_quota.CLIENT_ID, model_quota.IP):
+            return plan_staged.Refused(
+                edit, f"{part.type} is no kind of quota that Kafka has", "Use user, client or ip."
+            )
         if part.name == "":
-            return Refused(edit, f"the {part.type} has an empty name", "Name it, or write <default>.")
-    if IP in types and len(types) > 1:
-        return Refused(edit, "an ip's quota can't be combined with a user or a client", "Stage them apart.")
+            return plan_staged.Refused(edit, f"the {part.type} has an empty name", "Name it, or write <default>.")
+    if model_quota.IP in types and len(types) > 1:
+        return plan_staged.Refused(edit, "an ip's quota can't be combined with a user or a client", "Stage them apart.")
     return None
 
 
-def _value_refusal(edit: SetQuota) -> Refused | None:
-    keys = IP_KEYS if edit.entity.has(IP) else CLIENT_KEYS
+def _value_refusal(edit: SetQuota) -> plan_staged.Refused | None:
+    keys = model_quota.IP_KEYS if edit.entity.has(model_quota.IP) else model_quota.CLIENT_KEYS
     if edit.key not in keys:
-        known = edit.key in CLIENT_KEYS or edit.key in IP_KEYS
-        whose = "an ip" if edit.entity.has(IP) else "a user or client"
+        known = edit.key in model_quota.CLIENT_KEYS or edit.key in model_quota.IP_KEYS
+        whose = "an ip" if edit.entity.has(model_quota.IP) else "a user or client"
         reason = f"{edit.key} is no quota of {whose}" if known else unknown_quota_key(edit.key)
-        return Refused(edit, reason, f"For {whose} there is {', '.join(keys)}.")
+        return plan_staged.Refused(edit, reason, f"For {whose} there is {', '.join(keys)}.")
     problem = quota_problem(edit.key, edit.value)
-    return Refused(edit, problem, "Correct the value.") if problem else None
+    return plan_staged.Refused(edit, problem, "Correct the value.") if problem else None
 
 
 # -- stronger quotas ---------------------------------------------------------------------------------------------------
@@ -106,7 +98,7 @@ _WEAKEST = 9
 class StrongerQuotas:
     """Counts the entities with one quota key that take precedence over another entity."""
 
-    def __init__(self, entities: Iterable[QuotaEntity]) -> None:
+    def __init__(self, entities: Iterable[model_quota.QuotaEntity]) -> None:
         self._both: set[tuple[_Name, _Name]] = set()
         self._of_user: Counter[tuple[_Name, int]] = Counter()
         self._of_client: Counter[tuple[int, _Name]] = Counter()
@@ -114,22 +106,22 @@ class StrongerQuotas:
         self._addresses = 0
         for entity in entities:
             names: dict[str, _Name] = {**entity.as_dict()}
-            if IP in names:
-                self._addresses += names[IP] is not None
+            if model_quota.IP in names:
+                self._addresses += names[model_quota.IP] is not None
                 continue
-            user, client = names.get(USER, _ABSENT), names.get(CLIENT_ID, _ABSENT)
+            user, client = names.get(model_quota.USER, _ABSENT), names.get(model_quota.CLIENT_ID, _ABSENT)
             user_kind, client_kind = _kind(user), _kind(client)
             self._both.add((user, client))
             self._of_user[user, client_kind] += 1
             self._of_client[user_kind, client] += 1
             self._of_kinds[user_kind, client_kind] += 1
 
-    def count(self, entity: QuotaEntity) -> int:
+    def count(self, entity: model_quota.QuotaEntity) -> int:
         """Return how many entities are stronger than this one and may apply to one of its clients."""
         names: dict[str, _Name] = {**entity.as_dict()}
-        if IP in names:
-            return self._addresses if names[IP] is None else 0
-        user, client = names.get(USER, _ABSENT), names.get(CLIENT_ID, _ABSENT)
+        if model_quota.IP in names:
+            return self._addresses if names[model_quota.IP] is None else 0
+        user, client = names.get(model_quota.USER, _ABSENT), names.get(model_quota.CLIENT_ID, _ABSENT)
         mine = _level(_kind(user), _kind(client))
         return sum(self._matching(u, c, mine) for u in _meeting(user) for c in _meeting(client))
 
@@ -172,7 +164,7 @@ MOST = 100_000
 """Quota entities that are counted; with more the counts are "at least"."""
 
 
-def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
+def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
     """Return a line that counts the entities that may share a client and have the key at a stronger level."""
     quotas = seen.snapshot.quotas
 
@@ -188,14 +180,16 @@ def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
     return (f"{least}{count:,} {noun} and {'does' if count == 1 else 'do'} not move",)
 
 
-def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
+def _falls_to(entity: model_quota.QuotaEntity, key: str, snapshot: Snapshot) -> str:
     """Return the limit that applies once this one is removed, as a line."""
     names = entity.as_dict()
-    if IP in names:
+    if model_quota.IP in names:
         return "the default of addresses counts then, if there is one"
     # A name that no client has stands for "any other client", so that only defaults match it.
-    user, client = names.get(USER) or "\0", names.get(CLIENT_ID) or "\0"
-    weaker = [each for each in levels(user, client) if level_of(each) > level_of(entity)]
+    user, client = names.get(model_quota.USER) or "\0", names.get(model_quota.CLIENT_ID) or "\0"
+    weaker = [
+        each for each in model_quota.levels(user, client) if model_quota.level_of(each) > model_quota.level_of(entity)
+    ]
     for each in weaker:
         value = snapshot.quotas.get(each, {}).get(key)
         if value is not None:
@@ -203,7 +197,7 @@ def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
     return "nothing limits it then"
 
 
-def _words(entity: QuotaEntity) -> str:
+def _words(entity: model_quota.QuotaEntity) -> str:
     return " ".join(f"{part.type} {'<default>' if part.name is None else part.name}" for part in entity.parts)
 
 
@@ -226,13 +220,13 @@ def _known_without(edit: SetQuota, judged: Judged) -> str:
     """Return the users known to have no limit of their own, as text: this console's first, then those with credentials,
     ACLs or other quotas.
     """
-    if not edit.entity.has(USER):
+    if not edit.entity.has(model_quota.USER):
         return ""
     before = judged.before
-    own = {entity.as_dict().get(USER) for entity, values in before.quotas.items() if edit.key in values}
+    own = {entity.as_dict().get(model_quota.USER) for entity, values in before.quotas.items() if edit.key in values}
     me = judged.facts.principal.partition(":")[2] if judged.facts.principal.startswith("User:") else ""
     acls = (acl.principal.partition(":")[2] for acl in before.acls if acl.principal.startswith("User:"))
-    known = {*before.scram, *acls, *(entity.as_dict().get(USER) for entity in before.quotas)} - {
+    known = {*before.scram, *acls, *(entity.as_dict().get(model_quota.USER) for entity in before.quotas)} - {
         None,
         "",
         "*",
@@ -245,7 +239,7 @@ def _known_without(edit: SetQuota, judged: Judged) -> str:
 
 
 def _near_zero(edit: SetQuota, judged: Judged) -> Iterator[str]:
-    if edit.key in BY_KEY and edit.value < BY_KEY[edit.key].near_zero and _lowers(edit, judged):
+    if edit.key in model_quota.BY_KEY and edit.value < model_quota.BY_KEY[edit.key].near_zero and _lowers(edit, judged):
         yield f"{edit.value:,.10g} is next to nothing: those that it holds for are as good as shut out"
 
 
@@ -258,18 +252,18 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return requests in which an entity's quotas stay together: an entity twice in a request, or in two, gets two
     answers.
     """
-    groups: dict[Target, list[Staged]] = {}
+    groups: dict[Target, list[plan_staged.Staged]] = {}
     for each in staged:
         groups.setdefault(each.edit.target, []).append(each)
     return steps_of(((group, len(group)) for group in groups.values()), RECORD_LIMIT, _request)
 
 
-def _request(some: list[Staged]) -> AlterQuotas:
-    ops: dict[QuotaEntity, dict[str, float | None]] = {}
+def _request(some: list[plan_staged.Staged]) -> AlterQuotas:
+    ops: dict[model_quota.QuotaEntity, dict[str, float | None]] = {}
     for each in some:
         edit = each.edit
         if isinstance(edit, SetQuota | UnsetQuota):
@@ -282,7 +276,7 @@ def _wanted_value(edit: QuotaEdit) -> float | None:
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[QuotaEdit]) -> Snapshot:
-    after: dict[QuotaEntity, QuotaValues] = dict(snapshot.quotas)
+    after: dict[model_quota.QuotaEntity, model_quota.QuotaValues] = dict(snapshot.quotas)
     for edit in edits:
         values = {key: value for key, value in after.get(edit.entity, {}).items() if key != edit.key}
         wanted = _wanted_value(edit)
@@ -296,12 +290,12 @@ def _predict(snapshot: Snapshot, edits: Sequence[QuotaEdit]) -> Snapshot:
 
 
 _DEFAULT_NAME = "<default>"
-_QUOTA_TYPES = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+_QUOTA_TYPES = {model_quota.USER: "users", model_quota.CLIENT_ID: "clients", model_quota.IP: "ips"}
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     """Yield one kafka-configs for all keys of the entity."""
-    assert isinstance(target, QuotaEntity)
+    assert isinstance(target, model_quota.QuotaEntity)
     if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target.parts):
         note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"
         yield Command((), note=note)
@@ -323,7 +317,7 @@ class _QuotaKind(EditKind):
     state = float
     batch = QUOTAS
 
-    def current(self, edit: QuotaEdit, seen: Described) -> Was:
+    def current(self, edit: QuotaEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), Part.QUOTAS)
 
     def before(self, _edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -335,7 +329,7 @@ class _SetQuotaKind(_QuotaKind):
     verb = "set"
     risks = (RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero))
 
-    def judge(self, edit: SetQuota, draft: Draft) -> Verdict:
+    def judge(self, edit: SetQuota, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _entity_refusal(edit)
         if refused is not None:
             return refused
@@ -344,15 +338,19 @@ class _SetQuotaKind(_QuotaKind):
         if refused is not None:
             return refused
         was = self.current(edit, draft)
-        return Dropped(edit, f"{edit.key} is already {edit.value:.15g}") if was == edit.value else Staged(edit, was)
+        return (
+            plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
+            if was == edit.value
+            else plan_staged.Staged(edit, was)
+        )
 
     def wanted(self, edit: SetQuota, now: float | None) -> bool:
         return now == edit.value
 
-    def after(self, edit: SetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: SetQuota, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.value)
 
-    def effects(self, edit: SetQuota, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: SetQuota, seen: plan_staged.Described) -> tuple[str, ...]:
         lines = []
         brokers = len(seen.snapshot.cluster.brokers)
         if brokers > 1 and edit.key.endswith("byte_rate"):
@@ -367,15 +365,15 @@ class _UnsetQuotaKind(Removal, _QuotaKind):
     edit = UnsetQuota
     verb = "unset"
 
-    def judge(self, edit: UnsetQuota, draft: Draft) -> Verdict:
+    def judge(self, edit: UnsetQuota, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _entity_refusal(edit)
         if refused is not None:
             return refused
         edit = _ordered(edit)
         was = self.current(edit, draft)
-        return Dropped(edit, f"{edit.key} is not set") if was is None else Staged(edit, was)
+        return plan_staged.Dropped(edit, f"{edit.key} is not set") if was is None else plan_staged.Staged(edit, was)
 
-    def effects(self, edit: UnsetQuota, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: UnsetQuota, seen: plan_staged.Described) -> tuple[str, ...]:
         return (*_not_moving(edit, seen), _falls_to(edit.entity, edit.key, seen.snapshot))
 
     def reversal(self, edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:

@@ -15,13 +15,13 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind
 from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
 
@@ -90,11 +90,11 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of(singly(staged), RECORD_LIMIT, _request, "partitions")
 
 
-def _request(some: list[Staged]) -> DeleteRecords:
+def _request(some: list[plan_staged.Staged]) -> DeleteRecords:
     return DeleteRecords({s.edit.target: s.edit.before for s in some if isinstance(s.edit, TrimLog)})
 
 
@@ -135,22 +135,24 @@ class _TrimLogKind(EditKind):
     batch = TRIMS
     risks = (RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),)
     no_way_back = "deleted records don't come back"
-    left = UNREAD
+    left = plan_staged.UNREAD
 
-    def judge(self, edit: TrimLog, draft: Draft) -> Verdict:
+    def judge(self, edit: TrimLog, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name, where = edit.topic, f"{edit.topic}/{edit.partition}"
         staged = draft.topic_edit(name)
         if isinstance(staged, CreateTopic):
-            return Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
+            return plan_staged.Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
         if isinstance(staged, DeleteTopic):
-            return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
         topic = draft.snapshot.topics.get(name)
         if topic is None and draft.read(Part.TOPICS):
-            return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+            return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
         if topic is not None and partition_in(topic, edit.partition) is None:
-            return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
+            return plan_staged.Refused(
+                edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh."
+            )
         if is_kafkas_own(name) or (topic is not None and topic.internal):
-            return Refused(
+            return plan_staged.Refused(
                 edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
             )
         resource = topic_resource(name)
@@ -160,7 +162,7 @@ class _TrimLogKind(EditKind):
         if policy is not None and value is not None and not _by_request(value, policy.documentation):
             owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
             advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"cleanup.policy of {name} is {value or 'empty'}: "
                 "brokers delete records by request only where it has delete in it",
@@ -168,20 +170,20 @@ class _TrimLogKind(EditKind):
             )
         log = draft.snapshot.log_ranges.get((name, edit.partition))
         if log is None:
-            return Staged(edit, UNREAD)
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         if edit.before > log.end or edit.before < 0:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
                 "Give an offset within it, a time, or latest.",
             )
         if edit.before <= log.start:
-            return Dropped(edit, f"{where} begins at offset {log.start:,} already")
-        return Staged(edit, log)
+            return plan_staged.Dropped(edit, f"{where} begins at offset {log.start:,} already")
+        return plan_staged.Staged(edit, log)
 
-    def current(self, edit: TrimLog, seen: Described) -> Was:
+    def current(self, edit: TrimLog, seen: plan_staged.Described) -> plan_staged.Was:
         """Return where the log begins and ends; UNREAD where its leader did not answer."""
-        return seen.snapshot.log_ranges.get((edit.topic, edit.partition), UNREAD)
+        return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
         """Return whether the records are gone already, or the log no longer reaches the offset. A start that retention
@@ -196,13 +198,13 @@ class _TrimLogKind(EditKind):
         """Return the offset of the first record."""
         return EffectiveValue(None if there is None else there.start, known=there is not None)
 
-    def after(self, edit: TrimLog, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: TrimLog, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.before)
 
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"delete the records before offset {new} (they begin at {old})"
 
-    def effects(self, edit: TrimLog, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: TrimLog, seen: plan_staged.Described) -> tuple[str, ...]:
         log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))
         if log is None or log.start >= edit.before:
             return ()

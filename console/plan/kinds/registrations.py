@@ -13,13 +13,13 @@ from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Removal, Reversal
 from console.plan.edits import RemoveRegistration
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 NAMED = 3
 """Partitions that a warning names."""
@@ -47,7 +47,7 @@ def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return [
         Step(UnregisterBroker(each.edit.broker_id), (each,))
         for each in staged
@@ -80,21 +80,21 @@ class _RemoveRegistrationKind(Removal):
     batch = UNREGISTERING
     risks = (RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),)
 
-    def judge(self, edit: RemoveRegistration, draft: Draft) -> Verdict:
+    def judge(self, edit: RemoveRegistration, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
         if was is None:
             what = controller_named(draft.snapshot, str(edit.broker_id))
-            return Dropped(edit, what or f"broker {edit.broker_id} is not registered")
+            return plan_staged.Dropped(edit, what or f"broker {edit.broker_id} is not registered")
         if isinstance(was, Broker) and not was.fenced:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of "
                 "the cluster, and its partitions would lose their leader",
                 "Move its partitions away and stop it first.",
             )
-        return Staged(edit, was)
+        return plan_staged.Staged(edit, was)
 
-    def current(self, edit: RemoveRegistration, seen: Described) -> Was:
+    def current(self, edit: RemoveRegistration, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that
         are down: there a broker without an address is returned, whether it is registered or not.
         """
@@ -127,14 +127,16 @@ class _RemoveRegistrationKind(Removal):
     def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
         return "unregister: the cluster forgets the broker"
 
-    def effects(self, edit: RemoveRegistration, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: RemoveRegistration, seen: plan_staged.Described) -> tuple[str, ...]:
         quorum = seen.snapshot.quorum
         if quorum is None or edit.broker_id not in {voter.id for voter in quorum.voters}:
             return ()
         return (f"node {edit.broker_id} stays a voter of the quorum: this concerns it as a broker only",)
 
-    def reversal(self, edit: RemoveRegistration, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-        return Reversal((), UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before")
+    def reversal(self, edit: RemoveRegistration, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal(
+            (), plan_staged.UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before"
+        )
 
 
 KINDS = (_RemoveRegistrationKind(),)

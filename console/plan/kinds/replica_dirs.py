@@ -14,6 +14,7 @@ from console.model.nodes import holds_nothing
 from console.model.numbers import json_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import DeleteTopic, MoveReplicaDir
@@ -22,7 +23,6 @@ from console.plan.kafka_tools import STDIN, Command
 from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -71,16 +71,16 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request for each broker."""
-    by_broker: dict[int, list[Staged]] = {}
+    by_broker: dict[int, list[plan_staged.Staged]] = {}
     for each in staged:
         if isinstance(each.edit, MoveReplicaDir):
             by_broker.setdefault(each.edit.broker, []).append(each)
     return [Step(_request(broker, mine), tuple(mine)) for broker, mine in by_broker.items()]
 
 
-def _request(broker: int, mine: Sequence[Staged]) -> AlterReplicaDirs:
+def _request(broker: int, mine: Sequence[plan_staged.Staged]) -> AlterReplicaDirs:
     edits = [each.edit for each in mine]
     return AlterReplicaDirs(broker, {edit.target: edit.path for edit in edits if isinstance(edit, MoveReplicaDir)})
 
@@ -150,43 +150,49 @@ class _MoveReplicaDirKind(EditKind):
     batch = DIRECTORIES
     risks = (RiskRule(LOG_DIR_SPACE, _no_room),)
 
-    def judge(self, edit: MoveReplicaDir, draft: Draft) -> Verdict:
+    def judge(self, edit: MoveReplicaDir, draft: plan_staged.Draft) -> plan_staged.Verdict:
         if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-            return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+            return plan_staged.Refused(
+                edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit."
+            )
         was = self.current(edit, draft)
         place = f"{edit.topic}/{edit.partition}"
-        if was is UNREAD:
+        if was is plan_staged.UNREAD:
             if what := holds_nothing(draft.snapshot, edit.broker):
-                return Refused(edit, what, "Name a broker.")
+                return plan_staged.Refused(edit, what, "Name a broker.")
             reason = f"the log directories of broker {edit.broker} are unknown"
-            return Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
+            return plan_staged.Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
         if not isinstance(was, ReplicaDir):
             partition = partition_in(draft.snapshot.topics.get(edit.topic), edit.partition)
             remedy = f"It is on brokers {', '.join(map(str, partition.replicas))}." if partition is not None else ""
-            return Refused(edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name.")
+            return plan_staged.Refused(
+                edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name."
+            )
         dirs = draft.snapshot.log_dirs[edit.broker]
         to = next((each for each in dirs if each.path == edit.path), None)
         if to is None:
             paths = ", ".join(each.path for each in dirs)
-            return Refused(edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}.")
+            return plan_staged.Refused(
+                edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}."
+            )
         if was.destination == edit.path:
-            return Dropped(edit, "it is copied there already" if was.future else "it is there already")
+            return plan_staged.Dropped(edit, "it is copied there already" if was.future else "it is there already")
         if to.failure is not None:
-            return Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
+            return plan_staged.Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
         # Back to where it is only ends a copy, and needs no room.
         if to.cordoned and was.path != edit.path:
-            return Refused(
+            return plan_staged.Refused(
                 edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."
             )
-        return Staged(edit, was)
+        return plan_staged.Staged(edit, was)
 
-    def current(self, edit: MoveReplicaDir, seen: Described) -> Was:
+    def current(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the directory of the replica, None where the broker has no replica."""
         snapshot = seen.snapshot
         if not seen.read(Part.LOG_DIRS) or edit.broker not in snapshot.log_dirs:
-            return UNREAD
+            return plan_staged.UNREAD
         if any(each.part == Part.LOG_DIRS and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
-            return UNREAD
+            return plan_staged.UNREAD
         found = {replica.is_future: held.path for held, replica in _held(snapshot.log_dirs[edit.broker], edit)}
         if False not in found:
             return None
@@ -211,7 +217,7 @@ class _MoveReplicaDirKind(EditKind):
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"move from {old} to {new}"
 
-    def effects(self, edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return what is copied, and how much space is left in the directory."""
         was = self.current(edit, seen)
         if not isinstance(was, ReplicaDir):

@@ -16,12 +16,12 @@ from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
@@ -29,18 +29,18 @@ MAX_ITERATIONS = 16384
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _malformed(edit: ScramEdit) -> Refused | None:
-    return None if edit.user.user else Refused(edit, "the user has no name", "Name the user.")
+def _malformed(edit: ScramEdit) -> plan_staged.Refused | None:
+    return None if edit.user.user else plan_staged.Refused(edit, "the user has no name", "Name the user.")
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return requests that each name a user once: a broker refuses a user twice, even for two mechanisms
     (ScramControlManager).
     """
-    rounds: list[list[Staged]] = []
+    rounds: list[list[plan_staged.Staged]] = []
     named: Counter[str] = Counter()
     for each in staged:
         assert isinstance(each.edit.target, ScramUser)
@@ -57,7 +57,7 @@ def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
     return steps
 
 
-def _request(some: list[Staged]) -> AlterScram:
+def _request(some: list[plan_staged.Staged]) -> AlterScram:
     return AlterScram(
         {s.edit.user: (s.edit.iterations, s.edit.password) for s in some if isinstance(s.edit, UpsertScram)},
         tuple(s.edit.user for s in some if isinstance(s.edit, DeleteScram)),
@@ -120,9 +120,9 @@ DELETIONS = Batch(
 class _ScramKind(EditKind):
     state = ScramCredential
 
-    def current(self, edit: ScramEdit, seen: Described) -> Was:
+    def current(self, edit: ScramEdit, seen: plan_staged.Described) -> plan_staged.Was:
         if any(each.part == Part.SCRAM and each.entity == edit.user.user for each in seen.snapshot.failures):
-            return UNREAD
+            return plan_staged.UNREAD
         credentials = seen.snapshot.scram.get(edit.user.user, ())
         there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
         return seen.found(there, Part.SCRAM)
@@ -136,39 +136,41 @@ class _UpsertScramKind(_ScramKind):
     verb = "set"
     batch = UPSERTS
 
-    def judge(self, edit: UpsertScram, draft: Draft) -> Verdict:
+    def judge(self, edit: UpsertScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _malformed(edit)
         if refused is not None:
             return refused
         mechanism = edit.user.mechanism
         if not mechanism.known:
-            return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
+            return plan_staged.Refused(
+                edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512."
+            )
         if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"{edit.iterations} iterations",
                 f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
             )
         if not edit.password.reveal():
-            return Refused(edit, "the password is empty", "Give a password.")
-        return Staged(edit, self.current(edit, draft))
+            return plan_staged.Refused(edit, "the password is empty", "Give a password.")
+        return plan_staged.Staged(edit, self.current(edit, draft))
 
     def wanted(self, _edit: UpsertScram, now: ScramCredential | None) -> bool | None:
         return False if now is None else None
 
-    def settled(self, edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
+    def settled(self, edit: UpsertScram, _was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, ScramCredential):
             return None
         # The password itself can't be read: the same count of iterations as before shows nothing.
         return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
-    def after(self, edit: UpsertScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.iterations, hidden=True)
 
     def reversal(self, edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
         if was is None:
             return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
-        return Reversal((), UNREAD, "the former password is nowhere kept")
+        return Reversal((), plan_staged.UNREAD, "the former password is nowhere kept")
 
 
 class _DeleteScramKind(Removal, _ScramKind):
@@ -177,14 +179,14 @@ class _DeleteScramKind(Removal, _ScramKind):
     batch = DELETIONS
     no_way_back = "the password is nowhere kept"
 
-    def judge(self, edit: DeleteScram, draft: Draft) -> Verdict:
+    def judge(self, edit: DeleteScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
         refused = _malformed(edit)
         if refused is not None:
             return refused
         was = self.current(edit, draft)
         if was is None:
-            return Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
-        return Staged(edit, was)
+            return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
+        return plan_staged.Staged(edit, was)
 
     def doubt(self, _edit: DeleteScram, change: int, _same_topic: bool) -> str:
         return (

@@ -11,18 +11,18 @@ from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+from console.plan import staged as plan_staged
 from console.plan.amounts import duration_text, utc_time
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import AT_ONCE, Edit, Expire, MakeToken, Renew, TokenEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
-from console.plan.staged import Described, Draft, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _why_unread(draft: Draft) -> tuple[str, str] | None:
+def _why_unread(draft: plan_staged.Draft) -> tuple[str, str] | None:
     """Return why brokers do nothing about tokens on this connection, with what to do."""
     failures = [each.failure for each in draft.snapshot.failures if each.part == Part.TOKENS and not each.entity]
     return (failures[0].message or failures[0].name, failures[0].remedy) if failures else None
@@ -31,24 +31,24 @@ def _why_unread(draft: Draft) -> tuple[str, str] | None:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return a request for each token: the protocol has no other."""
     return [Step(_request(each.edit), (each,)) for each in staged]
 
 
-def _request(edit: Edit) -> CreateToken | RenewToken | ExpireToken:
-    if isinstance(edit, MakeToken):
+def _request(edit: plan_edits.Edit) -> CreateToken | RenewToken | ExpireToken:
+    if isinstance(edit, plan_edits.MakeToken):
         return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
-    assert isinstance(edit, TokenEdit)
-    return (RenewToken if isinstance(edit, Renew) else ExpireToken)(edit.id, edit.period_ms)
+    assert isinstance(edit, plan_edits.TokenEdit)
+    return (RenewToken if isinstance(edit, plan_edits.Renew) else ExpireToken)(edit.id, edit.period_ms)
 
 
-def _unchanged(snapshot: Snapshot, _edits: Sequence[Edit]) -> Snapshot:
+def _unchanged(snapshot: Snapshot, _edits: Sequence[plan_edits.Edit]) -> Snapshot:
     return snapshot
 
 
-def _without(snapshot: Snapshot, edits: Sequence[Expire]) -> Snapshot:
-    gone = {edit.id for edit in edits if edit.period_ms == AT_ONCE}
+def _without(snapshot: Snapshot, edits: Sequence[plan_edits.Expire]) -> Snapshot:
+    gone = {edit.id for edit in edits if edit.period_ms == plan_edits.AT_ONCE}
     return replace(snapshot, tokens={id_: each for id_, each in snapshot.tokens.items() if id_ not in gone})
 
 
@@ -58,13 +58,15 @@ _HMAC = ("--hmac", "…")
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for edit in (line.edit for line in lines):
-        if isinstance(edit, MakeToken):
+        if isinstance(edit, plan_edits.MakeToken):
             renewers = (word for renewer in edit.renewers for word in option("--renewer-principal", renewer))
             owner = option("--owner-principal", edit.owner) if edit.owner else ()
             yield Command((_TOOL, "--create", "--max-life-time-period", str(edit.lifetime_ms), *renewers, *owner))
-        elif isinstance(edit, TokenEdit):
+        elif isinstance(edit, plan_edits.TokenEdit):
             action = (
-                ("--renew", "--renew-time-period") if isinstance(edit, Renew) else ("--expire", "--expiry-time-period")
+                ("--renew", "--renew-time-period")
+                if isinstance(edit, plan_edits.Renew)
+                else ("--expire", "--expiry-time-period")
             )
             note = f"… is the HMAC of {edit.id}, which --describe shows"
             yield Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
@@ -79,97 +81,101 @@ EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
 class _TokenKind(EditKind):
     state = DelegationToken
 
-    def before(self, _edit: Edit, there: DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(
+        self, _edit: plan_edits.Edit, there: DelegationToken | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(f"expires {utc_time(there.expires)}")
 
 
 class _KnownTokenKind(_TokenKind):
-    def judge(self, edit: TokenEdit, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.TokenEdit, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
         if was is None:
             hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
-            return Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
+            return plan_staged.Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
         if why := _why_unread(draft):
-            return Refused(edit, *why)
-        return Staged(edit, was)
+            return plan_staged.Refused(edit, *why)
+        return plan_staged.Staged(edit, was)
 
-    def current(self, edit: TokenEdit, seen: Described) -> Was:
+    def current(self, edit: plan_edits.TokenEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(seen.snapshot.tokens.get(edit.id), Part.TOKENS)
 
 
 class _MakeTokenKind(_TokenKind):
-    edit = MakeToken
+    edit = plan_edits.MakeToken
     verb = "create"
     batch = LIVING
     no_way_back = "which token was made is not written: token expire ID ends it"
 
-    def judge(self, edit: MakeToken, draft: Draft) -> Verdict:
+    def judge(self, edit: plan_edits.MakeToken, draft: plan_staged.Draft) -> plan_staged.Verdict:
         for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
             type_, colon, name = principal.partition(":")
             if not (type_ and colon and name):
-                return Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
+                return plan_staged.Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
         if why := _why_unread(draft):
-            return Refused(edit, *why)
-        return Staged(edit, None)
+            return plan_staged.Refused(edit, *why)
+        return plan_staged.Staged(edit, None)
 
-    def current(self, _edit: MakeToken, _seen: Described) -> Was:
+    def current(self, _edit: plan_edits.MakeToken, _seen: plan_staged.Described) -> plan_staged.Was:
         return None
 
-    def wanted(self, _edit: Edit, _now: Was) -> bool | None:
+    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
         return None
 
-    def after(self, edit: MakeToken, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.MakeToken, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         life = "the brokers' lifetime" if edit.lifetime_ms < 0 else f"at most {duration_text(edit.lifetime_ms)}"
         return EffectiveValue(f"{life}, renewed by {', '.join(edit.renewers)}" if edit.renewers else life)
 
-    def takes_away(self, _edit: MakeToken) -> bool:
+    def takes_away(self, _edit: plan_edits.MakeToken) -> bool:
         return False
 
 
 class _RenewKind(_KnownTokenKind):
-    edit = Renew
+    edit = plan_edits.Renew
     verb = "renew"
     batch = LIVING
 
-    def wanted(self, _edit: Edit, _now: Was) -> bool | None:
+    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
         return None
 
-    def after(self, edit: Renew, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.Renew, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         if edit.period_ms <= 0:
             return EffectiveValue("expires after the brokers' period")
         return EffectiveValue(
             f"expires after {duration_text(edit.period_ms)}, or the brokers' period if that is shorter"
         )
 
-    def reversal(self, _edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, _edit: plan_edits.Renew, was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
         return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
 
-    def takes_away(self, _edit: Renew) -> bool:
+    def takes_away(self, _edit: plan_edits.Renew) -> bool:
         return False
 
 
 class _ExpireKind(_KnownTokenKind):
-    edit = Expire
+    edit = plan_edits.Expire
     verb = "expire"
     batch = EXPIRATIONS
     no_way_back = "a token that has expired is gone: token create makes another"
 
-    def wanted(self, edit: Expire, now: DelegationToken | None) -> bool | None:
-        return now is None if edit.period_ms == AT_ONCE else None
+    def wanted(self, edit: plan_edits.Expire, now: DelegationToken | None) -> bool | None:
+        return now is None if edit.period_ms == plan_edits.AT_ONCE else None
 
-    def after(self, edit: Expire, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.Expire, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return (
-            NOTHING if edit.period_ms == AT_ONCE else EffectiveValue(f"expires after {duration_text(edit.period_ms)}")
+            NOTHING
+            if edit.period_ms == plan_edits.AT_ONCE
+            else EffectiveValue(f"expires after {duration_text(edit.period_ms)}")
         )
 
-    def effects(self, edit: Expire, _draft: Draft) -> tuple[str, ...]:
-        if edit.period_ms == AT_ONCE:
+    def effects(self, edit: plan_edits.Expire, _draft: plan_staged.Draft) -> tuple[str, ...]:
+        if edit.period_ms == plan_edits.AT_ONCE:
             return ("clients that log in with it are refused from now on",)
         # The controller removes what has ended now and then; until then brokers let clients in with it (measured).
         late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
         return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
 
-    def takes_away(self, _edit: Expire) -> bool:
+    def takes_away(self, _edit: plan_edits.Expire) -> bool:
         return True
 
 

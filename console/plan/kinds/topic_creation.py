@@ -24,6 +24,7 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
@@ -32,7 +33,6 @@ from console.plan.kinds.topics import TopicKind
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
-from console.plan.staged import UNREAD, Draft, Refused, Staged, Verdict, Was
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
@@ -57,7 +57,7 @@ def twins(name: str) -> list[str] | None:
     return [each for each in found if each != name]
 
 
-def _collision(edit: CreateTopic, draft: Draft) -> Refused | None:
+def _collision(edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     name, topics = edit.topic.name, draft.snapshot.topics
     alike = twins(name)
     if alike is None:
@@ -68,36 +68,50 @@ def _collision(edit: CreateTopic, draft: Draft) -> Refused | None:
         is_staged = isinstance(draft.topic_edit(other), CreateTopic)
         if other in topics or is_staged:
             there = f"the plan creates topic {other}" if is_staged else f"topic {other} exists"
-            return Refused(edit, f"{there}, and names may not differ in '.' and '_' alone", "Choose another name.")
+            return plan_staged.Refused(
+                edit, f"{there}, and names may not differ in '.' and '_' alone", "Choose another name."
+            )
     return None
 
 
-def _config_refusal(edit: CreateTopic, key: str, like: ConfigEntry | None, draft: Draft) -> Refused | None:
+def _config_refusal(
+    edit: CreateTopic, key: str, like: ConfigEntry | None, draft: plan_staged.Draft
+) -> plan_staged.Refused | None:
     if like is not None:
         if like.sensitive and isinstance(edit.topic.configs[key], str):
-            return Refused(edit, f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
+            return plan_staged.Refused(edit, f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
         return None
     known = draft.inheritance.keys(topic_resource(edit.topic.name).type)
-    return Refused(edit, f"{key} is no key of a topic", "Check its spelling.") if known else None
+    return plan_staged.Refused(edit, f"{key} is no key of a topic", "Check its spelling.") if known else None
 
 
-def _shape_refusal(edit: CreateTopic) -> Refused | None:
+def _shape_refusal(edit: CreateTopic) -> plan_staged.Refused | None:
     topic = edit.topic
     if topic.assignments:
         if topic.partitions != -1 or topic.replication != -1:
-            return Refused(edit, "partitions are given twice", "Give the assignment, or partitions and replication.")
+            return plan_staged.Refused(
+                edit, "partitions are given twice", "Give the assignment, or partitions and replication."
+            )
         if len({len(replicas) for replicas in topic.assignments}) != 1 or not topic.assignments[0]:
-            return Refused(edit, "the partitions have different numbers of replicas", "Assign as many to each.")
+            return plan_staged.Refused(
+                edit, "the partitions have different numbers of replicas", "Assign as many to each."
+            )
         if any(len(set(replicas)) != len(replicas) for replicas in topic.assignments):
-            return Refused(edit, "a partition names a broker twice", "Name different brokers for each partition.")
+            return plan_staged.Refused(
+                edit, "a partition names a broker twice", "Name different brokers for each partition."
+            )
     if topic.partitions != -1 and topic.partitions < 1:
-        return Refused(edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
+        return plan_staged.Refused(
+            edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default."
+        )
     if topic.replication != -1 and not 1 <= topic.replication <= 32767:
-        return Refused(edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default.")
+        return plan_staged.Refused(
+            edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default."
+        )
     # A topic is created whole or not at all, so that it can't be parted over several requests.
     records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
     if records > RECORD_LIMIT:
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"a controller takes at most {RECORD_LIMIT:,} records in one change, this topic has {records:,}",
             "Create it with fewer partitions and grow it afterwards.",
@@ -108,16 +122,16 @@ def _shape_refusal(edit: CreateTopic) -> Refused | None:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _creation_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
+def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
     """Return the creations, each with the staged configs of its topic."""
-    groups: dict[str | None, list[Staged]] = {}
+    groups: dict[str | None, list[plan_staged.Staged]] = {}
     # The creation stands first in its group, whatever was staged first: its configs are laid over it.
     for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
         groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
     return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
 
 
-def _creation_records(group: Sequence[Staged], facts: Facts) -> int:
+def _creation_records(group: Sequence[plan_staged.Staged], facts: Facts) -> int:
     creation = group[0].edit
     assert isinstance(creation, CreateTopic)
     topic = creation.topic
@@ -125,7 +139,7 @@ def _creation_records(group: Sequence[Staged], facts: Facts) -> int:
     return 1 + partitions + len(topic.configs) + len(group) - 1
 
 
-def _create(some: list[Staged]) -> CreateTopics:
+def _create(some: list[plan_staged.Staged]) -> CreateTopics:
     """Return the request of some creations; config edits of the same plan override the configs that a topic is created
     with.
     """
@@ -221,16 +235,18 @@ class _CreateTopicKind(TopicKind):
         RiskRule(RETENTION_ZERO, retention_zero_of_new),
     )
 
-    def judge(self, edit: CreateTopic, draft: Draft) -> Verdict:
+    def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         topic, name = edit.topic, edit.topic.name
         staged = draft.topic_edit(name)
         # Topics are deleted last in an apply, so that the new one would meet the old one's name.
         if isinstance(staged, DeleteTopic):
-            return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
+            return plan_staged.Refused(
+                edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it."
+            )
         if name in draft.snapshot.topics:
-            return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
+            return plan_staged.Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
         if not _LEGAL.fullmatch(name) or name in (".", ".."):
-            return Refused(
+            return plan_staged.Refused(
                 edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'."
             )
         refused = _collision(edit, draft) or _shape_refusal(edit)
@@ -246,15 +262,15 @@ class _CreateTopicKind(TopicKind):
                 type_ = like.type if like else ConfigType(0)
                 configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
             except ValueError as error:
-                return Refused(edit, str(error), "Correct the value.")
+                return plan_staged.Refused(edit, str(error), "Correct the value.")
         if configs != topic.configs:
             edit = CreateTopic(replace(topic, configs=configs))
-        return Staged(edit, None if draft.read(Part.TOPICS) else UNREAD)
+        return plan_staged.Staged(edit, None if draft.read(Part.TOPICS) else plan_staged.UNREAD)
 
     def wanted(self, _edit: CreateTopic, now: Topic | None) -> bool:
         return now is not None
 
-    def after(self, edit: CreateTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: CreateTopic, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         count = len(edit.topic.assignments) or edit.topic.partitions
         return EffectiveValue(count) if count > 0 else UNKNOWN
 
@@ -265,14 +281,14 @@ class _CreateTopicKind(TopicKind):
         resource = topic_resource(edit.topic.name)
         return tuple(SetConfig(resource, key, value) for key, value in edit.topic.configs.items())
 
-    def effects(self, edit: CreateTopic, _seen: Draft) -> tuple[str, ...]:
+    def effects(self, edit: CreateTopic, _seen: plan_staged.Draft) -> tuple[str, ...]:
         policy = edit.topic.configs.get(POLICY)
         text = keeps_all(policy) if isinstance(policy, str) else ""
         return (text,) if text else ()
 
-    def reversal(self, edit: CreateTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: CreateTopic, _was: plan_staged.Was, _overrides: Mapping[str, str]) -> Reversal:
         loss = "what was written to the topic since is deleted with it"
-        return Reversal((DeleteTopic(edit.topic.name),), UNREAD, loss)
+        return Reversal((DeleteTopic(edit.topic.name),), plan_staged.UNREAD, loss)
 
     def takes_away(self, _edit: CreateTopic) -> bool:
         return False

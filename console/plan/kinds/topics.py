@@ -22,33 +22,33 @@ from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _grown(edit: GrowTopic, was: Topic) -> Verdict:
+def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
     now = len(was.partitions)
     if edit.partitions == now:
-        return Dropped(edit, f"topic {edit.name} has {now} partitions already")
+        return plan_staged.Dropped(edit, f"topic {edit.name} has {now} partitions already")
     if edit.partitions < now:
-        return Refused(
+        return plan_staged.Refused(
             edit, f"topic {edit.name} has {now} partitions and can't have fewer", "Create another topic and copy to it."
         )
     if edit.partitions - now > RECORD_LIMIT:
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"a controller takes at most {RECORD_LIMIT:,} new partitions in one change",
             f"Grow to {now + RECORD_LIMIT} first.",
         )
-    return Staged(edit, was)
+    return plan_staged.Staged(edit, was)
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -73,24 +73,24 @@ class KeptTopic(Struct, frozen=True):
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _growth_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _growth_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of((([each], _new_partitions(each)) for each in staged), RECORD_LIMIT, _grow)
 
 
-def _new_partitions(staged: Staged) -> int:
+def _new_partitions(staged: plan_staged.Staged) -> int:
     assert isinstance(staged.edit, GrowTopic)
     was = len(staged.was.partitions) if isinstance(staged.was, Topic) else 0
     return staged.edit.partitions - was
 
 
-def _grow(some: list[Staged]) -> CreatePartitions:
+def _grow(some: list[plan_staged.Staged]) -> CreatePartitions:
     return CreatePartitions(
         {s.edit.name: s.edit.partitions for s in some if isinstance(s.edit, GrowTopic)},
         {s.was.name: len(s.was.partitions) for s in some if isinstance(s.was, Topic)},
     )
 
 
-def _deletion_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _deletion_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteTopics(tuple(_names(each.edit for each in some))))
 
 
@@ -161,7 +161,7 @@ class TopicKind(EditKind):
         partitions = tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(kept.replicas))
         return Topic(kept.name, partitions, topic_id=kept.id)
 
-    def current(self, edit: TopicEdit, seen: Described) -> Was:
+    def current(self, edit: TopicEdit, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the topic; None where it does not exist."""
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
@@ -182,17 +182,17 @@ class _GrowTopicKind(TopicKind):
     batch = GROWTH
     risks = (RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),)
     no_way_back = "partitions can't be taken away again"
-    left = UNREAD
+    left = plan_staged.UNREAD
 
-    def judge(self, edit: GrowTopic, draft: Draft) -> Verdict:
+    def judge(self, edit: GrowTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
         staged = draft.topic_edit(name)
         if isinstance(staged, CreateTopic):
-            return Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
+            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
         if isinstance(staged, DeleteTopic):
-            return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
         if is_kafkas_own(name) and (own := system_topic(name)) is not None:
-            return Refused(
+            return plan_staged.Refused(
                 edit,
                 f"{name} belongs to {own.owner}: with more partitions {own.grown}",
                 "Leave its partitions as they are.",
@@ -200,20 +200,20 @@ class _GrowTopicKind(TopicKind):
         was = draft.snapshot.topics.get(name)
         if was is None:
             if draft.read(Part.TOPICS):
-                return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-            return Staged(edit, UNREAD)
+                return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+            return plan_staged.Staged(edit, plan_staged.UNREAD)
         return _grown(edit, was)
 
     def wanted(self, edit: GrowTopic, now: Topic | None) -> bool:
         return now is not None and len(now.partitions) >= edit.partitions
 
-    def after(self, edit: GrowTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: GrowTopic, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.partitions)
 
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"grow from {old} to {new} partitions"
 
-    def effects(self, _edit: GrowTopic, _seen: Described) -> tuple[str, ...]:
+    def effects(self, _edit: GrowTopic, _seen: plan_staged.Described) -> tuple[str, ...]:
         return ("keys may go to other partitions than before",)
 
 
@@ -223,26 +223,28 @@ class _DeleteTopicKind(Removal, TopicKind):
     batch = DELETIONS
     risks = (RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),)
 
-    def judge(self, edit: DeleteTopic, draft: Draft) -> Verdict:
+    def judge(self, edit: DeleteTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
         staged = draft.topic_edit(name)
         if isinstance(staged, CreateTopic):
-            return Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
+            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
         keys = draft.config_keys(name)
         # Who edits a topic and deletes it in the same plan has probably mixed up two names.
         if isinstance(staged, GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
-            return Refused(edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first.")
+            return plan_staged.Refused(
+                edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first."
+            )
         was = draft.snapshot.topics.get(name)
         if was is None and draft.read(Part.TOPICS):
-            return Dropped(edit, f"there is no topic {name}")
-        return Staged(edit, was if was is not None else UNREAD)
+            return plan_staged.Dropped(edit, f"there is no topic {name}")
+        return plan_staged.Staged(edit, was if was is not None else plan_staged.UNREAD)
 
     def touches(self, edit: DeleteTopic) -> tuple[Target, ...]:
         """Return the topic and its config resource, which is deleted with it."""
         return edit.target, topic_resource(edit.name)
 
-    def settled(self, _edit: DeleteTopic, was: Was, now: Was, changed: bool) -> Status | None:
+    def settled(self, _edit: DeleteTopic, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, Topic):
             return None
         # The name is there again: only another id shows that the first topic went.

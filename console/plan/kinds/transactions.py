@@ -12,13 +12,13 @@ from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Removal
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
@@ -63,12 +63,12 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request for each transaction, so that each is checked right before it is sent."""
     return [Step(_request(each), (each,)) for each in staged]
 
 
-def _request(staged: Staged) -> AbortTransaction:
+def _request(staged: plan_staged.Staged) -> AbortTransaction:
     assert isinstance(staged.edit, EndTransaction)
     was = staged.was
     if not isinstance(was, SeenTransaction):  # it has ended since: the client finds that, and sends nothing
@@ -113,33 +113,37 @@ class _EndTransactionKind(Removal):
     risks = (RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),)
     no_way_back = "an aborted transaction can't be brought back"
 
-    def judge(self, edit: EndTransaction, draft: Draft) -> Verdict:
+    def judge(self, edit: EndTransaction, draft: plan_staged.Draft) -> plan_staged.Verdict:
         target = edit.target
         where = f"{target.topic}/{target.number}"
         poll = _poll(edit, draft.snapshot)
         if poll is None:
-            return Refused(
+            return plan_staged.Refused(
                 edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition."
             )
         problem = poll.failures.get((target.topic, target.number))
         if problem is not None:
-            return Refused(edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy)
+            return plan_staged.Refused(
+                edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy
+            )
         was = self.current(edit, draft)
         if was is None:
-            return Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
+            return plan_staged.Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
         if not isinstance(was, SeenTransaction):
-            return Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
+            return plan_staged.Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
         # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
         if was.standing is not Standing.HANGS:
-            return Refused(edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
-        return Staged(edit, was)
+            return plan_staged.Refused(
+                edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself."
+            )
+        return plan_staged.Staged(edit, was)
 
-    def current(self, edit: EndTransaction, seen: Described) -> Was:
+    def current(self, edit: EndTransaction, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the open transaction; None where the producer has none in the partition."""
         poll = _poll(edit, seen.snapshot)
         place = edit.topic, edit.number
         if poll is None or place in poll.failures or place not in poll.offsets:
-            return UNREAD
+            return plan_staged.UNREAD
         return seen_transaction(*place, edit.producer_id, poll)
 
     def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
@@ -148,7 +152,9 @@ class _EndTransactionKind(Removal):
             return was is not now
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
 
-    def settled(self, _edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Status | None:
+    def settled(
+        self, _edit: EndTransaction, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
+    ) -> Status | None:
         """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
         ended.
         """
@@ -162,7 +168,7 @@ class _EndTransactionKind(Removal):
     def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
         return f"abort the transaction ({old})"
 
-    def effects(self, edit: EndTransaction, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return how far the last stable offset moves, and which groups wait for it."""
         was = self.current(edit, seen)
         poll = _poll(edit, seen.snapshot)

@@ -15,13 +15,13 @@ from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
+from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
-from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ def _forecast(members: Sequence[_Member]) -> str:
     return f"voters {_ids(members)} afterwards: {needed} of {len(members)} are needed, {state}, {fail}"
 
 
-def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
+def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
     """Return all edits of voters that are staged, this one last."""
     others = [each.edit for each in draft.staged if isinstance(each.edit, VoterEdit) and each.edit.slot != edit.slot]
     return [*others, edit]
@@ -88,41 +88,43 @@ def _why_unknown(snapshot: Snapshot) -> Failure | None:
     return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 
 
-def _unknown(edit: VoterEdit, snapshot: Snapshot) -> Refused:
+def _unknown(edit: VoterEdit, snapshot: Snapshot) -> plan_staged.Refused:
     """Return a refusal where the quorum is not described: to brokers, or to controllers whose leader is away."""
     why = _why_unknown(snapshot)
     because = f": {why.message}" if why is not None and why.message else ""
     if snapshot.cluster.controllers:
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"no leader of the quorum answers, which alone can change it{because}",
             "Start controllers until most of the voters run: `kac triage --bootstrap-controller` names them.",
         )
     hint = "Refresh, or ask controllers: --bootstrap-controller."
-    return Refused(edit, f"the quorum is not known here{because}", hint)
+    return plan_staged.Refused(edit, f"the quorum is not known here{because}", hint)
 
 
-def _refused(edit: VoterEdit, snapshot: Snapshot, quorum: Quorum) -> Refused | None:
+def _refused(edit: VoterEdit, snapshot: Snapshot, quorum: Quorum) -> plan_staged.Refused | None:
     """Return a refusal of any change of voters: the quorum is static, or has no leader."""
     features = snapshot.features
     if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
         each.directory_id for each in quorum.voters
     ):
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"the quorum is static ({KRAFT_VERSION} 0): its voters stand in controller.quorum.voters of every node",
             f"Change the files and restart the nodes; or make it dynamic first: `feature set {KRAFT_VERSION}=1`, "
             "from Kafka 4.1 on.",
         )
     if quorum.leader_id < 0:
-        return Refused(edit, "the quorum has no leader, which alone can change it", "Bring back most of the voters.")
+        return plan_staged.Refused(
+            edit, "the quorum has no leader, which alone can change it", "Bring back most of the voters."
+        )
     return None
 
 
-def _without_majority(edit: VoterEdit, quorum: Quorum, draft: Draft) -> Refused | None:
+def _without_majority(edit: VoterEdit, quorum: Quorum, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     members = _afterwards(quorum, _all_edits(draft, edit))
     if not members:
-        return Refused(
+        return plan_staged.Refused(
             edit, f"{edit.voter_id} is the only voter: nothing could be changed any more", "Add others first."
         )
     following, needed = [each for each in members if each.follows], majority(len(members))
@@ -131,14 +133,14 @@ def _without_majority(edit: VoterEdit, quorum: Quorum, draft: Draft) -> Refused 
     there = f"{_ids(following)} alone" if following else "none"
     verb = "follows" if len(following) < 2 else "follow"
     away = _ids(each for each in members if not each.follows)
-    return Refused(
+    return plan_staged.Refused(
         edit,
         f"the quorum would lose its majority: of voters {_ids(members)} {there} {verb} the log, {needed} are needed",
         f"Bring {away} back first.",
     )
 
 
-def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | None:
+def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -> plan_staged.Refused | None:
     """Return a refusal of a node that can't become a voter."""
     node = edit.voter_id
     found = _observer(quorum, edit)
@@ -148,25 +150,27 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | No
         hint = (
             f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
         )
-        return Refused(edit, f"no controller {node} {what}follows the log", f"Start it first. {hint}")
+        return plan_staged.Refused(edit, f"no controller {node} {what}follows the log", f"Start it first. {hint}")
     # Brokers do not say which of them are controllers as well.
     if draft.snapshot.cluster.controllers and found in observing_brokers(draft.snapshot):
-        return Refused(edit, f"node {node} is a broker and no controller", "Name a controller that follows the log.")
+        return plan_staged.Refused(
+            edit, f"node {node} is a broker and no controller", "Name a controller that follows the log."
+        )
     leaving = {each.target for each in _all_edits(draft, edit) if isinstance(each, LeaveQuorum)}
     same = [each for each in quorum.voters if each.id == node and VoterTarget(node, each.directory_id) not in leaving]
     if same:
         old = same[0].directory_id
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"{node} is a voter with directory {old} already: its storage was formatted again since",
             f"Remove that one first: `remove voter {node} directory={old}`.",
         )
     if not follows(quorum, found):
-        return Refused(
+        return plan_staged.Refused(
             edit, f"controller {node} is {found.lag:,} records behind the log", "Wait until it has caught up."
         )
     if not edit.host:
-        return Refused(
+        return plan_staged.Refused(
             edit,
             f"where controller {node} listens is unknown to brokers",
             f"Name it: `add voter {node} at=CONTROLLER://HOST:PORT`, or ask controllers: --bootstrap-controller.",
@@ -225,7 +229,7 @@ def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request a voter. What is added comes first, so that the quorum does not shrink in between; but of a
     controller that was formatted again the old directory has to leave before the new one joins."""
     joins = [each for each in staged if isinstance(each.edit, JoinQuorum)]
@@ -291,10 +295,10 @@ class _VoterKind(EditKind):
     state = QuorumReplica
     batch = VOTERS
 
-    def current(self, edit: VoterEdit, seen: Described) -> Was:
+    def current(self, edit: VoterEdit, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the voter, None where the quorum has none of this id and directory."""
         quorum = seen.snapshot.quorum
-        return UNREAD if quorum is None else _voter(quorum, edit.target)
+        return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
     def moved(self, _edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
         """Return whether it became a voter, or left: how far it has read changes all the time."""
@@ -303,7 +307,7 @@ class _VoterKind(EditKind):
     def before(self, _edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue("voter")
 
-    def effects(self, edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
+    def effects(self, edit: VoterEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         quorum = draft.snapshot.quorum
         return () if quorum is None else (_forecast(_afterwards(quorum, _all_edits(draft, edit))),)
 
@@ -312,32 +316,32 @@ class _JoinQuorumKind(_VoterKind):
     edit = JoinQuorum
     verb = "add"
 
-    def judge(self, edit: JoinQuorum, draft: Draft) -> Verdict:
+    def judge(self, edit: JoinQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
         quorum = draft.snapshot.quorum
         if quorum is None or _why_unknown(draft.snapshot) is not None:
             return _unknown(edit, draft.snapshot)
         if _voter(quorum, edit.target) is not None:
             of = f" with directory {edit.directory_id}" if edit.directory_id else ""
-            return Dropped(edit, f"{edit.voter_id} is a voter{of} already")
+            return plan_staged.Dropped(edit, f"{edit.voter_id} is a voter{of} already")
         return (
             _refused(edit, draft.snapshot, quorum)
             or _not_joining(edit, quorum, draft)
             or _without_majority(edit, quorum, draft)
-            or Staged(edit, None)
+            or plan_staged.Staged(edit, None)
         )
 
     def wanted(self, _edit: JoinQuorum, now: QuorumReplica | None) -> bool:
         return now is not None
 
-    def after(self, _edit: JoinQuorum, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, _edit: JoinQuorum, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue("voter")
 
     def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
         assert isinstance(line.edit, JoinQuorum)
         return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
 
-    def reversal(self, edit: JoinQuorum, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-        return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), UNREAD)
+    def reversal(self, edit: JoinQuorum, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
+        return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), plan_staged.UNREAD)
 
 
 class _LeaveQuorumKind(Removal, _VoterKind):
@@ -345,7 +349,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
     verb = "remove"
     risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
 
-    def judge(self, edit: LeaveQuorum, draft: Draft) -> Verdict:
+    def judge(self, edit: LeaveQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
         quorum = draft.snapshot.quorum
         if quorum is None or _why_unknown(draft.snapshot) is not None:
             return _unknown(edit, draft.snapshot)
@@ -355,18 +359,18 @@ class _LeaveQuorumKind(Removal, _VoterKind):
         if there is None:
             others = [each.directory_id for each in quorum.voters if each.id == edit.voter_id]
             if others:
-                return Refused(
+                return plan_staged.Refused(
                     edit,
                     f"voter {edit.voter_id} has directory {', '.join(others)}, not {edit.directory_id}",
                     "Name that one.",
                 )
-            return Dropped(edit, f"{edit.voter_id} is no voter")
-        return _without_majority(edit, quorum, draft) or Staged(edit, there)
+            return plan_staged.Dropped(edit, f"{edit.voter_id} is no voter")
+        return _without_majority(edit, quorum, draft) or plan_staged.Staged(edit, there)
 
     def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
         return "is a voter no more"
 
-    def effects(self, edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
+    def effects(self, edit: VoterEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         quorum = draft.snapshot.quorum
         if quorum is None:
             return ()
@@ -380,7 +384,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
 
-    def reversal(self, edit: LeaveQuorum, _was: Was, recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: LeaveQuorum, _was: plan_staged.Was, recorded: Mapping[str, str]) -> Reversal:
         port = recorded.get(_PORT, "")
         back = JoinQuorum(
             edit.voter_id,

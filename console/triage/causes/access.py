@@ -11,7 +11,7 @@ from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.symptoms import (
@@ -56,7 +56,7 @@ class _Change(NamedTuple):
 _WRITES, _READS = frozenset({"WRITE", "ALL"}), frozenset({"READ", "DESCRIBE", "ALL"})
 
 
-def _changed(observations: Observations) -> Iterator[Claim]:
+def _changed(observations: Observations) -> Iterator[cause.Claim]:
     now = observations.last.at
     recent = [each for each in observations.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
     for change in _together(recent):
@@ -117,17 +117,17 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
                 yield symptom
 
 
-def _authors(observations: Observations, change: _Change) -> Iterator[Evidence]:
+def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
     """Yield who made it, as far as this host's journal has it."""
     known = observations.last.facts.acl_authors
     verb = "added" if change.parts[0].added else "removed"
     for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):
         if author is not None:
             text = f"{author.who} {verb} it: change {author.number}, {time_of_day(author.at)}"
-            yield Evidence(text, "this host's journal")
+            yield cause.Evidence(text, "this host's journal")
 
 
-def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -142,25 +142,27 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
     subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
-    return Claim(
+    return cause.Claim(
         cause="access-changed",
         subject=subject if not hit else Subject(entity=acl.principal),
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
+        severity=cause.Severity.HIGH,
+        certainty=cause.Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
         since=first.at,
-        evidence=given(
-            Evidence(
+        evidence=cause.given(
+            cause.Evidence(
                 f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             *_authors(observations, change),
-            Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
-            Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls") if first.first else None,
+            cause.Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
+            cause.Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls")
+            if first.first
+            else None,
         ),
-        predicted=tuple(each for symptom in hit for each in predict(symptom.name, subject=symptom.subject)),
+        predicted=tuple(each for symptom in hit for each in cause.predict(symptom.name, subject=symptom.subject)),
         next=(
-            Next(
+            cause.Next(
                 "take it back",
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
@@ -169,4 +171,4 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     )
 
 
-CAUSES = (CauseRule("access-changed", _changed),)
+CAUSES = (cause.CauseRule("access-changed", _changed),)

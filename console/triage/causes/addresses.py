@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER
 from console.model.nodes import address_of, shared_addresses
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
+from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
 _ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another cluster"}
-_NEXT = (Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
+_NEXT = (cause.Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
 
 
-def _shared(observations: Observations) -> Iterator[Claim]:
+def _shared(observations: Observations) -> Iterator[cause.Claim]:
     for address, brokers in shared_addresses(observations.last.snapshot.cluster.brokers).items():
         named = ", ".join(map(str, brokers))
         yield _claim(
             brokers[-1],
             address,
             f"brokers {named} advertise one address, {address}: clients reach only the one that listens there",
-            Evidence(f"brokers {named} are at {address}", "DescribeCluster"),
+            cause.Evidence(f"brokers {named} are at {address}", "DescribeCluster"),
         )
 
 
-def _answers_of_another(observations: Observations) -> Iterator[Claim]:
+def _answers_of_another(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
@@ -41,16 +41,16 @@ def _answers_of_another(observations: Observations) -> Iterator[Claim]:
             broker.id,
             address,
             f"{who} answers at {address}, which broker {broker.id} advertises",
-            Evidence(failed.failure.message, "DescribeConfigs"),
+            cause.Evidence(failed.failure.message, "DescribeConfigs"),
         )
 
 
-def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
-    return Claim(
+def _claim(broker: int, address: str, title: str, evidence: cause.Evidence) -> cause.Claim:
+    return cause.Claim(
         cause="address-of-another",
         subject=Subject(broker=broker, listener=address),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
+        severity=cause.Severity.HIGH,
+        certainty=cause.Certainty.CERTAIN,
         title=title,
         evidence=(evidence,),
         next=_NEXT,
@@ -58,5 +58,7 @@ def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
 
 
 CAUSES = (
-    CauseRule("address-of-another", lambda observations: (*_shared(observations), *_answers_of_another(observations))),
+    cause.CauseRule(
+        "address-of-another", lambda observations: (*_shared(observations), *_answers_of_another(observations))
+    ),
 )

@@ -13,30 +13,9 @@ from console.model.numbers import plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.transactions import minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
+from console.triage import cause, symptoms
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered
-from console.triage.symptoms import (
-    BROKER_GONE,
-    BROKER_SILENT,
-    CERTIFICATE_ENDS,
-    CLUSTER,
-    LATE_SECONDS,
-    LEADERLESS,
-    NO_QUORUM_LEADER,
-    NOT_PREFERRED,
-    REBALANCING,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
-    VIEWS_DISAGREE,
-    VOTER_BEHIND,
-    Subject,
-    Symptom,
-    cluster_time,
-    gone,
-    out_of_sync,
-    with_replicas,
-)
 
 CATCHES_UP = timedelta(minutes=5)
 """For so long after a broker came back its replicas may be behind."""
@@ -45,16 +24,25 @@ FENCED_AFTER = 30.0
 FLAPS = 3
 """Times that a broker has to go away within the observations until that is more than a restart."""
 
-_OF_REPLICAS = frozenset({UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS})
-_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING, VIEWS_DISAGREE, VOTER_BEHIND})
+_OF_REPLICAS = frozenset({symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, symptoms.LEADERLESS})
+_OF_BROKERS = frozenset(
+    {
+        symptoms.BROKER_GONE,
+        symptoms.BROKER_SILENT,
+        symptoms.NOT_PREFERRED,
+        symptoms.REBALANCING,
+        symptoms.VIEWS_DISAGREE,
+        symptoms.VOTER_BEHIND,
+    }
+)
 
 
-def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
+def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     """Return what brokers that are away explain: themselves, their replicas, groups that they coordinate. alone: of a
     partition only where no other broker is missing.
     """
     these = frozenset(brokers)
-    return Prediction(_OF_REPLICAS, brokers=these, only=alone), Prediction(_OF_BROKERS, brokers=these)
+    return cause.Prediction(_OF_REPLICAS, brokers=these, only=alone), cause.Prediction(_OF_BROKERS, brokers=these)
 
 
 def _led(observations: Observations, broker: int) -> str:
@@ -70,7 +58,7 @@ def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
 
 
 def _away(observations: Observations) -> frozenset[int]:
-    return gone(observations.last.snapshot)
+    return symptoms.gone(observations.last.snapshot)
 
 
 def _is_spare(observations: Observations, broker: int) -> bool:
@@ -85,12 +73,16 @@ def _is_spare(observations: Observations, broker: int) -> bool:
     has_some = any(each.sizes for each in snapshot.log_dirs.get(broker, ()))
     if has_some or not snapshot.log_dirs or not held <= snapshot.topics.keys():
         return False
-    return broker not in with_replicas(snapshot.topics) and broker not in {each.id for each in snapshot.quorum.voters}
+    return broker not in symptoms.with_replicas(snapshot.topics) and broker not in {
+        each.id for each in snapshot.quorum.voters
+    }
 
 
-def _severity(observations: Observations, *brokers: int) -> Severity:
+def _severity(observations: Observations, *brokers: int) -> cause.Severity:
     """Return how bad it is that brokers are away, or do not answer."""
-    return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
+    return (
+        cause.Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else cause.Severity.CRITICAL
+    )
 
 
 def _racks(observations: Observations) -> dict[str, frozenset[int]]:
@@ -108,55 +100,57 @@ def _racks(observations: Observations) -> dict[str, frozenset[int]]:
     return down if len(down) < len(members) else {}
 
 
-def _rack_down(observations: Observations) -> Iterator[Claim]:
+def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
     for rack, brokers in _racks(observations).items():
         ids = ", ".join(map(str, sorted(brokers)))
-        yield Claim(
+        yield cause.Claim(
             cause="rack-down",
-            subject=Subject(rack=rack),
+            subject=symptoms.Subject(rack=rack),
             severity=_severity(observations, *brokers),
-            certainty=Certainty.CERTAIN,
+            certainty=cause.Certainty.CERTAIN,
             title=f"all brokers of rack {rack} are down",
-            since=observations.since(Symptom(BROKER_GONE, Subject(broker=min(brokers)))),
+            since=observations.since(symptoms.Symptom(symptoms.BROKER_GONE, symptoms.Subject(broker=min(brokers)))),
             evidence=(
-                Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
+                cause.Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
             ),
             predicted=_follows(*brokers),
-            next=(Next(f"look at rack {rack}: power, network, its zone"),),
+            next=(cause.Next(f"look at rack {rack}: power, network, its zone"),),
         )
 
 
-def _down(observations: Observations) -> Iterator[Claim]:
+def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a process that ended is fenced only when
     its session times out.
     """
     away = _away(observations)
     for broker in sorted(away | _refusing(observations)):
-        subject = Subject(broker=broker)
+        subject = symptoms.Subject(broker=broker)
         # That is `_flapping`'s: one broker is one cause.
-        if observations.times((BROKER_GONE, subject)) >= FLAPS:
+        if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in observations.last.refusing
         is_spare = _is_spare(observations, broker)
-        yield Claim(
+        yield cause.Claim(
             cause="broker-down",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
+            certainty=cause.Certainty.CERTAIN if broker in away else cause.Certainty.LIKELY,
             title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
             since=_since_away(observations, subject),
-            times=max(1, observations.times((BROKER_GONE, subject))),
-            evidence=given(
-                Evidence(_absence(observations, broker), "DescribeCluster") if broker in away else None,
-                Evidence(f"{_host(observations, broker)} refuses connections", "a new connection") if refuses else None,
+            times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
+            evidence=cause.given(
+                cause.Evidence(_absence(observations, broker), "DescribeCluster") if broker in away else None,
+                cause.Evidence(f"{_host(observations, broker)} refuses connections", "a new connection")
+                if refuses
+                else None,
                 *_controller_too(observations, broker),
             ),
             predicted=_follows(broker),
             next=(
-                Next(f"look at {_address(observations, broker)}: its process, host, disk, network"),
-                Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
+                cause.Next(f"look at {_address(observations, broker)}: its process, host, disk, network"),
+                cause.Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
                 if is_spare
-                else Next(
+                else cause.Next(
                     f"if it does not come back (outside the console: kac moves drain {broker})",
                     f"drain broker {broker}",
                 ),
@@ -171,18 +165,20 @@ def _refusing(observations: Observations) -> frozenset[int]:
     return frozenset(
         broker
         for broker in observations.last.refusing
-        if (symptom := observations.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
+        if (symptom := observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))) is not None
         and (
-            (NO_QUORUM_LEADER, CLUSTER) in observations.seen  # no controller can fence it
+            (symptoms.NO_QUORUM_LEADER, symptoms.CLUSTER) in observations.seen  # no controller can fence it
             or (observations.last.at - (observations.since(symptom) or observations.began)).total_seconds()
             < FENCED_AFTER
         )
     )
 
 
-def _since_away(observations: Observations, subject: Subject) -> datetime | None:
+def _since_away(observations: Observations, subject: symptoms.Subject) -> datetime | None:
     """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first poll."""
-    fenced, silent = (observations.intervals.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
+    fenced, silent = (
+        observations.intervals.get((name, subject), ())[-1:] for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
+    )
     fenced = tuple(each for each in fenced if each.ended is None)
     until = {None, *(each.began for each in fenced)}
     began = min(each.began for each in (*fenced, *(each for each in silent if each.ended in until)))
@@ -206,41 +202,43 @@ def _address(observations: Observations, broker: int) -> str:
     return f"{found.host}:{found.port}" + (f" in rack {found.rack}" if found.rack else "")
 
 
-def _controller_too(observations: Observations, broker: int) -> Iterator[Evidence]:
+def _controller_too(observations: Observations, broker: int) -> Iterator[cause.Evidence]:
     """Yield the evidence that a broker's node is a controller as well, with the controller that leads."""
     quorum = observations.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return
     leads = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "none leads"
     text = f"it led when last described, {len(quorum.voters)} vote" if quorum.leader_id == broker else leads
-    yield Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
+    yield cause.Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
 
 
-def _flapping(observations: Observations) -> Iterator[Claim]:
+def _flapping(observations: Observations) -> Iterator[cause.Claim]:
     for (name, subject), intervals in observations.intervals.items():
         broker = subject.broker
-        if name != BROKER_GONE or broker is None or len(intervals) < FLAPS:
+        if name != symptoms.BROKER_GONE or broker is None or len(intervals) < FLAPS:
             continue
         # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
         still = (name, subject) in observations.seen
-        yield Claim(
+        yield cause.Claim(
             cause="broker-flapping",
             subject=subject,
             severity=_severity(observations, broker),
-            certainty=Certainty.CERTAIN,
+            certainty=cause.Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
             since=intervals[0].began,
             times=len(intervals),
             evidence=(
-                Evidence(_rhythm(intervals), "DescribeCluster"),
-                Evidence(_led(observations, broker), "Metadata"),
+                cause.Evidence(_rhythm(intervals), "DescribeCluster"),
+                cause.Evidence(_led(observations, broker), "Metadata"),
             ),
             predicted=_follows(broker),
-            next=given(
-                Next(f"look at {_address(observations, broker)}: session timeouts, garbage collection, disk, network"),
+            next=cause.given(
+                cause.Next(
+                    f"look at {_address(observations, broker)}: session timeouts, garbage collection, disk, network"
+                ),
                 None
                 if still
-                else Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),
+                else cause.Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),
             ),
         )
 
@@ -258,37 +256,37 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     return f"{text}; last {time_of_day(last.began)}{up}"
 
 
-def _unresponsive(observations: Observations) -> Iterator[Claim]:
-    for symptom in observations.of(BROKER_SILENT):
+def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
+    for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
         if broker is None or broker in _refusing(observations):
             continue
         how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be the network between here and there; followers that fall behind too are seen by the
         # cluster.
-        fits = any(each.brokers == (broker,) for each in observations.of(UNDER_REPLICATED))
-        yield Claim(
+        fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
+        yield cause.Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
             severity=_severity(observations, broker),
-            certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
+            certainty=cause.Certainty.LIKELY if fits else cause.Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
             evidence=(
-                Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
+                cause.Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
                 *_controller_too(observations, broker),
             ),
             predicted=_follows(broker),
             next=(
-                Next(
+                cause.Next(
                     f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
                 ),
             ),
         )
 
 
-def _replication(observations: Observations) -> Iterator[Claim]:
+def _replication(observations: Observations) -> Iterator[cause.Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones that are not in sync."""
     snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
@@ -298,25 +296,29 @@ def _replication(observations: Observations) -> Iterator[Claim]:
         names = sorted(topics)
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        first = next((s for s in observations.of(UNDER_REPLICATED) if s.brokers == (broker,)), None)
+        first = next((s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)), None)
         back = _back_since(observations, broker)
-        yield Claim(
+        yield cause.Claim(
             cause="replication-broken",
-            subject=Subject(broker=broker),
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
+            subject=symptoms.Subject(broker=broker),
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.LIKELY if back is None else cause.Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
-            evidence=given(
-                Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
-                Evidence(f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"),
-                Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster")
+            evidence=cause.given(
+                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
+                cause.Evidence(
+                    f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
+                ),
+                cause.Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster")
                 if back
                 else None,
             ),
             predicted=_follows(broker, alone=True),
-            next=(Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),),
+            next=(
+                cause.Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),
+            ),
         )
 
 
@@ -329,7 +331,7 @@ def _behind_alone(
     """
     found: dict[int, tuple[list[Partition], set[str]]] = {}
     lonely = _lonely(topics, away)
-    for topic, partition in out_of_sync(topics):
+    for topic, partition in symptoms.out_of_sync(topics):
         if partition.leader < 0 or partition.leader in lonely:
             continue
         missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
@@ -341,15 +343,15 @@ def _behind_alone(
 
 
 @remembered
-def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[Subject]]:
+def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
     """Return leader -> partitions, of leaders that answer and are alone in the ISRs of several partitions though more
     than one follower is up. Where nothing is written followers stay in sync (Partition.isFollowerOutOfSync), so these
     say nothing; a leader that still has a follower with new records is left out.
     """
-    alone: dict[int, list[Subject]] = {}
+    alone: dict[int, list[symptoms.Subject]] = {}
     followers: dict[int, set[int]] = {}
     followed = set(away)
-    for topic, partition in out_of_sync(topics):
+    for topic, partition in symptoms.out_of_sync(topics):
         leader, isr = partition.leader, partition.isr
         up = set(partition.replicas) - set(partition.observers) - {leader} - away
         if leader < 0 or not up or up <= set(isr):
@@ -357,7 +359,7 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
         if isr != (leader,):
             followed.add(leader)
             continue
-        alone.setdefault(leader, []).append(Subject(topic=topic, partition=partition.number))
+        alone.setdefault(leader, []).append(symptoms.Subject(topic=topic, partition=partition.number))
         followers.setdefault(leader, set()).update(up)
     return {
         leader: places
@@ -366,33 +368,35 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
     }
 
 
-def _unfollowed(observations: Observations) -> Iterator[Claim]:
+def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
     """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
     for broker, places in sorted(
         _lonely(observations.last.snapshot.topics, _away(observations) | observations.last.silent).items()
     ):
-        firsts = [observations.since(Symptom(UNDER_REPLICATED, each)) for each in places]
+        firsts = [observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places]
         known = [each for each in firsts if each is not None]
-        yield Claim(
+        yield cause.Claim(
             cause="replication-broken",
-            subject=Subject(broker=broker),
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
+            subject=symptoms.Subject(broker=broker),
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.LIKELY,
             title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
             since=min(known) if len(known) == len(firsts) else None,
             times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"broker {broker} is alone in the ISR of {plural(len(places), 'partition')} that it leads",
                     "Metadata",
                 ),
-                Evidence("their other replicas are on brokers that are up", "Metadata"),
+                cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
             predicted=tuple(
-                prediction for each in places for prediction in predict(UNDER_REPLICATED, UNDER_MIN_ISR, subject=each)
+                prediction
+                for each in places
+                for prediction in cause.predict(symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, subject=each)
             ),
             next=(
-                Next(
+                cause.Next(
                     f"look at {_address(observations, broker)}: its listener for other brokers, the network to it, "
                     "its disk"
                 ),
@@ -403,7 +407,8 @@ def _unfollowed(observations: Observations) -> Iterator[Claim]:
 def _back_since(observations: Observations, broker: int) -> datetime | None:
     """Return when a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
     intervals = [
-        observations.intervals.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)
+        observations.intervals.get((name, symptoms.Subject(broker=broker)), ())
+        for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
     ]
     ended = [mine[-1].ended for mine in intervals if mine]
     last = max((each for each in ended if each is not None), default=None)
@@ -416,38 +421,38 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
         (
             len(intervals)
             for (name, subject), intervals in observations.intervals.items()
-            if name == UNDER_REPLICATED and subject.topic in topics
+            if name == symptoms.UNDER_REPLICATED and subject.topic in topics
         ),
         default=0,
     )
 
 
-def _skew(observations: Observations) -> Iterator[Claim]:
+def _skew(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations) | observations.last.silent
-    for symptom in observations.of(NOT_PREFERRED):
+    for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
         # An election can't bring leaders to a broker that is away: what is wrong with it is another cause.
         if broker is None or broker in away:
             continue
-        yield Claim(
+        yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
-            severity=Severity.WARNING,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.WARNING,
+            certainty=cause.Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
             since=observations.since(symptom),
-            evidence=(Evidence(_led(observations, broker), "Metadata"),),
-            predicted=predict(NOT_PREFERRED, subject=symptom.subject),
-            next=(Next("elect preferred leaders", f"elect preferred broker {broker}"),),
+            evidence=(cause.Evidence(_led(observations, broker), "Metadata"),),
+            predicted=cause.predict(symptoms.NOT_PREFERRED, subject=symptom.subject),
+            next=(cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),),
         )
 
 
-def _metadata_behind(observations: Observations) -> Iterator[Claim]:
+def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that answer with the previous leaders, long after another broker answered with newer ones."""
     poll = observations.last
-    for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
-        subject = Subject(broker=broker)
-        symptom = observations.seen.get((VIEWS_DISAGREE, subject))
+    for broker, late in poll.facts.views.behind(symptoms.LATE_SECONDS).items():
+        subject = symptoms.Subject(broker=broker)
+        symptom = observations.seen.get((symptoms.VIEWS_DISAGREE, subject))
         if symptom is None:
             continue
         worst = min(late, key=lambda each: each.since)
@@ -456,30 +461,32 @@ def _metadata_behind(observations: Observations) -> Iterator[Claim]:
         place = f"{worst.topic}/{worst.partition}"
         replicas = (*poll.snapshot.quorum.voters, *poll.snapshot.quorum.observers) if poll.snapshot.quorum else ()
         lag = next((each.lag for each in replicas if each.id == broker and each.lag > 0), 0)
-        yield Claim(
+        yield cause.Claim(
             cause="metadata-behind",
             subject=subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"broker {broker} does not know what the cluster decided",
             since=observations.since(symptom),
-            evidence=given(
-                Evidence(
+            evidence=cause.given(
+                cause.Evidence(
                     f"it has answered for {lasts:.0f} s: {place} is {shown}, while others know epoch {worst.known}"
                     + (f"; {plural(len(late) - 1, 'more partition')}" if len(late) > 1 else ""),
                     "Metadata",
                 ),
-                Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum") if lag else None,
+                cause.Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum") if lag else None,
             ),
-            predicted=predict(VIEWS_DISAGREE, subject=subject),
+            predicted=cause.predict(symptoms.VIEWS_DISAGREE, subject=subject),
             next=(
-                Next(f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"),
+                cause.Next(
+                    f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"
+                ),
             ),
         )
 
 
-def _certificates(observations: Observations) -> Iterator[Claim]:
-    now = cluster_time(observations.last)
+def _certificates(observations: Observations) -> Iterator[cause.Claim]:
+    now = symptoms.cluster_time(observations.last)
     for each in observations.last.facts.certificates:
         if not each.ends_soon(now):
             continue
@@ -488,29 +495,35 @@ def _certificates(observations: Observations) -> Iterator[Claim]:
         ended = left <= timedelta(0)
         name = f" {each.listener.name}" if each.listener.name else ""
         days = f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
-        subject = Subject(broker=broker, listener=address)
+        subject = symptoms.Subject(broker=broker, listener=address)
         # Certificates that live for a day are replaced by a program: a week before the end is no alarm for them.
         soon = min(WEEK, (each.ends - each.begins) / 20)
-        yield Claim(
+        yield cause.Claim(
             cause="certificate-expiring",
             subject=subject,
-            severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.CRITICAL
+            if ended
+            else cause.Severity.HIGH
+            if left < soon
+            else cause.Severity.WARNING,
+            certainty=cause.Certainty.CERTAIN,
             title=f"broker {broker}: the certificate of its listener{name} "
             + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
-            since=each.ends if ended else observations.since(Symptom(CERTIFICATE_ENDS, subject)),
+            since=each.ends if ended else observations.since(symptoms.Symptom(symptoms.CERTIFICATE_ENDS, subject)),
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"{address} shows {each.subject}, of {each.issuer}, until {each.ends:%Y-%m-%d %H:%M} UTC",
                     "TLS handshake",
                 ),
             ),
             predicted=(
-                *predict(CERTIFICATE_ENDS, subject=subject),
-                *(predict(BROKER_SILENT, subject=Subject(broker=broker)) if ended else ()),
+                *cause.predict(symptoms.CERTIFICATE_ENDS, subject=subject),
+                *(cause.predict(symptoms.BROKER_SILENT, subject=symptoms.Subject(broker=broker)) if ended else ()),
             ),
             next=(
-                Next("replace it in the key store of that broker; a dynamic one is read again when it is set again"),
+                cause.Next(
+                    "replace it in the key store of that broker; a dynamic one is read again when it is set again"
+                ),
             ),
         )
 
@@ -526,12 +539,16 @@ def _rack_is_up(observations: Observations) -> str:
 
 
 CAUSES = (
-    CauseRule("rack-down", _rack_down, _rack_is_up),
-    CauseRule("broker-flapping", _flapping),
-    CauseRule("broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"),
-    CauseRule("broker-unresponsive", _unresponsive, _answer),
-    CauseRule("replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))),
-    CauseRule("leader-skew", _skew),
-    CauseRule("metadata-behind", _metadata_behind),
-    CauseRule("certificate-expiring", _certificates),
+    cause.CauseRule("rack-down", _rack_down, _rack_is_up),
+    cause.CauseRule("broker-flapping", _flapping),
+    cause.CauseRule(
+        "broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"
+    ),
+    cause.CauseRule("broker-unresponsive", _unresponsive, _answer),
+    cause.CauseRule(
+        "replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))
+    ),
+    cause.CauseRule("leader-skew", _skew),
+    cause.CauseRule("metadata-behind", _metadata_behind),
+    cause.CauseRule("certificate-expiring", _certificates),
 )

@@ -10,52 +10,42 @@ from console.model.cluster import QuorumReplica
 from console.model.nodes import controller_at
 from console.model.numbers import time_of, time_of_day
 from console.model.quorum import formatted_again, majority, observing_brokers
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause, symptoms
 from console.triage.observations import Observations
-from console.triage.symptoms import (
-    CLUSTER,
-    CONTROLLER_SILENT,
-    NO_BROKER,
-    OBSERVER_STOPPED,
-    VOTER_BEHIND,
-    VOTER_FORMATTED,
-    Subject,
-    Symptom,
-)
 
 TOGETHER_MS = 2_000
 """Milliseconds within which brokers that stopped count as stopped together: several fetches."""
 
 
-def _controller_down(observations: Observations) -> Iterator[Claim]:
+def _controller_down(observations: Observations) -> Iterator[cause.Claim]:
     snapshot, refusing = observations.last.snapshot, observations.last.refusing
     voters = {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
-    for symptom in observations.of(CONTROLLER_SILENT):
+    for symptom in observations.of(symptoms.CONTROLLER_SILENT):
         node = symptom.subject.broker
         if node is None:
             continue
         refuses = node in refusing
         votes = node in voters
-        yield Claim(
+        yield cause.Claim(
             cause="controller-down",
             subject=symptom.subject,
-            severity=Severity.HIGH if votes or not voters else Severity.WARNING,
-            certainty=Certainty.LIKELY,
+            severity=cause.Severity.HIGH if votes or not voters else cause.Severity.WARNING,
+            certainty=cause.Certainty.LIKELY,
             title=f"controller {node} {'is down' if refuses else 'does not answer'}",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
-            evidence=given(
-                Evidence(
+            evidence=cause.given(
+                cause.Evidence(
                     f"{controller_at(snapshot, node)} {'refuses connections' if refuses else 'did not answer in time'}",
                     "ApiVersions",
                 ),
-                Evidence(_votes(len(voters)), "DescribeQuorum") if votes else None,
+                cause.Evidence(_votes(len(voters)), "DescribeQuorum") if votes else None,
             ),
             predicted=(
-                *predict(CONTROLLER_SILENT, subject=symptom.subject),
-                *predict(VOTER_BEHIND, brokers=frozenset({node})),
+                *cause.predict(symptoms.CONTROLLER_SILENT, subject=symptom.subject),
+                *cause.predict(symptoms.VOTER_BEHIND, brokers=frozenset({node})),
             ),
-            next=(Next(f"start controller {controller_at(snapshot, node)}, or look at its log"),),
+            next=(cause.Next(f"start controller {controller_at(snapshot, node)}, or look at its log"),),
         )
 
 
@@ -70,30 +60,34 @@ def _stopped(observations: Observations) -> tuple[list[QuorumReplica], bool]:
     if quorum is None or not snapshot.cluster.controllers:
         return [], False
     brokers = observing_brokers(snapshot)
-    stopped = [each for each in brokers if (OBSERVER_STOPPED, Subject(broker=each.id)) in observations.seen]
-    return stopped, (NO_BROKER, CLUSTER) in observations.seen or (bool(stopped) and len(stopped) == len(brokers))
+    stopped = [
+        each for each in brokers if (symptoms.OBSERVER_STOPPED, symptoms.Subject(broker=each.id)) in observations.seen
+    ]
+    return stopped, (symptoms.NO_BROKER, symptoms.CLUSTER) in observations.seen or (
+        bool(stopped) and len(stopped) == len(brokers)
+    )
 
 
-def _brokers_stopped(observations: Observations) -> Iterator[Claim]:
+def _brokers_stopped(observations: Observations) -> Iterator[cause.Claim]:
     stopped, are_all = _stopped(observations)
     if are_all:
         yield _all_stopped(observations, stopped)
 
 
-def _broker_stopped(observations: Observations) -> Iterator[Claim]:
+def _broker_stopped(observations: Observations) -> Iterator[cause.Claim]:
     stopped, are_all = _stopped(observations)
     for each in () if are_all else stopped:
-        symptom = Symptom(OBSERVER_STOPPED, Subject(broker=each.id), (each.id,))
-        yield Claim(
+        symptom = symptoms.Symptom(symptoms.OBSERVER_STOPPED, symptoms.Subject(broker=each.id), (each.id,))
+        yield cause.Claim(
             cause="broker-stopped",
             subject=symptom.subject,
-            severity=Severity.CRITICAL,
-            certainty=Certainty.LIKELY,
+            severity=cause.Severity.CRITICAL,
+            certainty=cause.Certainty.LIKELY,
             title=f"broker {each.id} follows the metadata log no more",
             since=_fetched_last(each),
-            evidence=(Evidence(_last(each), "DescribeQuorum"),),
-            predicted=predict(OBSERVER_STOPPED, subject=symptom.subject),
-            next=(Next(f"start broker {each.id}, or look at its way to the controllers"),),
+            evidence=(cause.Evidence(_last(each), "DescribeQuorum"),),
+            predicted=cause.predict(symptoms.OBSERVER_STOPPED, subject=symptom.subject),
+            next=(cause.Next(f"start broker {each.id}, or look at its way to the controllers"),),
         )
 
 
@@ -108,7 +102,7 @@ def _last(replica: QuorumReplica) -> str:
     return f"broker {replica.id} fetched last{at}, and is {replica.lag:,} records behind"
 
 
-def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Claim:
+def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> cause.Claim:
     """Return that no broker runs. The one that stopped last was in most ISRs: it is to be started first."""
     latest = sorted(stopped, key=lambda each: each.last_fetch_ms, reverse=True)
     ids = [each.id for each in latest]
@@ -120,19 +114,23 @@ def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Cl
     else:
         they = "they fetched last, so they are" if len(together) > 1 else "it fetched last, so it is"
         first = f"start {_named(together)} first: {they} in most ISRs; then {_named(ids[len(together) :])}"
-    return Claim(
+    return cause.Claim(
         cause="brokers-stopped",
-        subject=CLUSTER,
-        severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN,
+        subject=symptoms.CLUSTER,
+        severity=cause.Severity.CRITICAL,
+        certainty=cause.Certainty.CERTAIN,
         title="no broker runs: nothing is served",
-        since=_fetched_last(latest[0]) if latest else observations.since(Symptom(NO_BROKER, CLUSTER)),
-        evidence=given(
-            *(Evidence(_last(each), "DescribeQuorum") for each in latest[:3]),
-            None if ids else Evidence("controllers follow the metadata log, and nothing else does", "DescribeQuorum"),
+        since=_fetched_last(latest[0])
+        if latest
+        else observations.since(symptoms.Symptom(symptoms.NO_BROKER, symptoms.CLUSTER)),
+        evidence=cause.given(
+            *(cause.Evidence(_last(each), "DescribeQuorum") for each in latest[:3]),
+            None
+            if ids
+            else cause.Evidence("controllers follow the metadata log, and nothing else does", "DescribeQuorum"),
         ),
-        predicted=predict(OBSERVER_STOPPED, NO_BROKER),
-        next=(Next(first),),
+        predicted=cause.predict(symptoms.OBSERVER_STOPPED, symptoms.NO_BROKER),
+        next=(cause.Next(first),),
     )
 
 
@@ -140,32 +138,32 @@ def _named(brokers: Sequence[int]) -> str:
     return f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(map(str, sorted(brokers)))}"
 
 
-def _formatted(observations: Observations) -> Iterator[Claim]:
+def _formatted(observations: Observations) -> Iterator[cause.Claim]:
     quorum = observations.last.snapshot.quorum
-    for symptom in observations.of(VOTER_FORMATTED):
+    for symptom in observations.of(symptoms.VOTER_FORMATTED):
         node = symptom.subject.broker
         voter = next((each for each in quorum.voters if each.id == node), None) if quorum is not None else None
         if quorum is None or voter is None or (again := formatted_again(quorum, voter)) is None:
             continue
-        yield Claim(
+        yield cause.Claim(
             cause="voter-formatted",
             subject=symptom.subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"voter {node} was formatted again, and votes no more",
             since=observations.since(symptom),
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"the quorum has it with directory {voter.directory_id}, which fetches nothing", "DescribeQuorum"
                 ),
-                Evidence(f"it runs with directory {again.directory_id}, as an observer", "DescribeQuorum"),
+                cause.Evidence(f"it runs with directory {again.directory_id}, as an observer", "DescribeQuorum"),
             ),
             predicted=(
-                *predict(VOTER_FORMATTED, subject=symptom.subject),
-                *predict(VOTER_BEHIND, brokers=frozenset({voter.id})),
+                *cause.predict(symptoms.VOTER_FORMATTED, subject=symptom.subject),
+                *cause.predict(symptoms.VOTER_BEHIND, brokers=frozenset({voter.id})),
             ),
             next=(
-                Next(
+                cause.Next(
                     "let the new directory vote in the old one's place",
                     f"remove voter {node} directory={voter.directory_id}; "
                     f"add voter {node} directory={again.directory_id}",
@@ -175,8 +173,8 @@ def _formatted(observations: Observations) -> Iterator[Claim]:
 
 
 CAUSES = (
-    CauseRule("brokers-stopped", _brokers_stopped),
-    CauseRule("broker-stopped", _broker_stopped),
-    CauseRule("controller-down", _controller_down),
-    CauseRule("voter-formatted", _formatted),
+    cause.CauseRule("brokers-stopped", _brokers_stopped),
+    cause.CauseRule("broker-stopped", _broker_stopped),
+    cause.CauseRule("controller-down", _controller_down),
+    cause.CauseRule("voter-formatted", _formatted),
 )

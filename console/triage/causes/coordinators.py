@@ -11,25 +11,17 @@ from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage import cause, symptoms
 from console.triage.folding import FEW
 from console.triage.observations import Observations
-from console.triage.symptoms import (
-    COORDINATOR_LEADERLESS,
-    REBALANCING,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
-    Subject,
-    Symptom,
-)
 
 
-def _coordinators(observations: Observations) -> Iterator[Claim]:
+def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
     """Yield what no broker's absence alone explains: groups and transactions stand still, also those of other
     brokers.
     """
-    by_topic: dict[str, list[Symptom]] = {}
-    for symptom in observations.of(COORDINATOR_LEADERLESS):
+    by_topic: dict[str, list[symptoms.Symptom]] = {}
+    for symptom in observations.of(symptoms.COORDINATOR_LEADERLESS):
         if symptom.subject.topic is not None:
             by_topic.setdefault(symptom.subject.topic, []).append(symptom)
     yield from _not_made(observations)
@@ -37,7 +29,7 @@ def _coordinators(observations: Observations) -> Iterator[Claim]:
         if len(some) <= FEW:
             yield from (_coordinator(observations, [symptom], symptom.subject) for symptom in some)
         else:
-            yield _coordinator(observations, some, Subject(topic=topic))
+            yield _coordinator(observations, some, symptoms.Subject(topic=topic))
 
 
 class _StateTopic(NamedTuple):
@@ -73,7 +65,7 @@ _STATE_TOPICS = (
 )
 
 
-def _not_made(observations: Observations) -> Iterator[Claim]:
+def _not_made(observations: Observations) -> Iterator[cause.Claim]:
     """Yield topics of coordinators that do not exist, and that can't be created: brokers create them with the
     configured number of replicas, or not at all.
     """
@@ -90,21 +82,23 @@ def _not_made(observations: Observations) -> Iterator[Claim]:
         factor = min((0 if value is None else value for value in values), default=0)
         if factor <= len(alive):
             continue
-        yield Claim(
+        yield cause.Claim(
             cause="coordinator-unavailable",
-            subject=Subject(topic=each.topic),
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            subject=symptoms.Subject(topic=each.topic),
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"{each.topic} can't be made: {each.title}",
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"{each.factor} is {factor}, and {plural(len(alive), 'broker')} can take replicas",
                     "DescribeConfigs",
                 ),
-                Evidence("no broker holds a replica of it", "Metadata, DescribeLogDirs"),
+                cause.Evidence("no broker holds a replica of it", "Metadata, DescribeLogDirs"),
             ),
             next=(
-                Next(f"start {plural(factor - len(alive), 'more broker')}, or set {each.factor} in the brokers' files"),
+                cause.Next(
+                    f"start {plural(factor - len(alive), 'more broker')}, or set {each.factor} in the brokers' files"
+                ),
             ),
         )
 
@@ -122,32 +116,35 @@ def _whole(configs: ConfigSet | None, key: str) -> int | None:
     return long_number(entry.value) if entry is not None else None
 
 
-def _coordinator(observations: Observations, some: list[Symptom], subject: Subject) -> Claim:
+def _coordinator(observations: Observations, some: list[symptoms.Symptom], subject: symptoms.Subject) -> cause.Claim:
     place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
     what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
     began = [observations.since(symptom) for symptom in some]
     known = [each for each in began if each is not None]
     replicas = sorted({broker for symptom in some for broker in symptom.brokers})
-    return Claim(
+    return cause.Claim(
         cause="coordinator-unavailable",
         subject=subject,
-        severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN,
+        severity=cause.Severity.CRITICAL,
+        certainty=cause.Certainty.CERTAIN,
         title=f"{what}: its groups can't commit",
         since=min(known) if len(known) == len(began) else None,
-        evidence=(Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
+        evidence=(cause.Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
         predicted=(
             *(
                 prediction
                 for symptom in some
-                for prediction in predict(
-                    COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject
+                for prediction in cause.predict(
+                    symptoms.COORDINATOR_LEADERLESS,
+                    symptoms.UNDER_REPLICATED,
+                    symptoms.UNDER_MIN_ISR,
+                    subject=symptom.subject,
                 )
             ),
-            *predict(REBALANCING),
+            *cause.predict(symptoms.REBALANCING),
         ),
-        next=(Next("bring back a replica of it"),),
+        next=(cause.Next("bring back a replica of it"),),
     )
 
 
-CAUSES = (CauseRule("coordinator-unavailable", _coordinators),)
+CAUSES = (cause.CauseRule("coordinator-unavailable", _coordinators),)

@@ -9,24 +9,12 @@ from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
 from console.plan.amounts import measured_time
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
-from console.triage.symptoms import (
-    CLUSTER,
-    COMMIT_STANDS_STILL,
-    COMMITS_LATER,
-    LAG_GROWS,
-    OFFSET_OUT_OF_RANGE,
-    REBALANCING,
-    Subject,
-    Symptom,
-    grows,
-    readings,
-)
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -44,12 +32,12 @@ LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Of the last minute: a group that rebalances for so long reads next to nothing."""
 
 
-def _lag(trend: LagTrend) -> Evidence:
+def _lag(trend: LagTrend) -> cause.Evidence:
     seconds, behind = trend.last.at - trend.base.at, trend.longest_behind
     waits = (
         "" if not behind.seconds else f" ({'at least ' if behind.least else ''}{measured_time(behind.seconds)} behind)"
     )
-    return Evidence(
+    return cause.Evidence(
         f"lag {trend.last.lag.total:,}{waits}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
         "OffsetFetch, ListOffsets",
     )
@@ -73,29 +61,29 @@ def _rests(trend: LagTrend) -> bool:
     return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
 
 
-def _stopped(observations: Observations) -> Iterator[Claim]:
-    for group, _, _, trend in sorted_readings(readings(observations.last.snapshot)).vacant:
+def _stopped(observations: Observations) -> Iterator[cause.Claim]:
+    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         # A simple consumer commits without being a member, so that a group without members may be at work.
-        if trend is None or not grows(trend) or not _rests(trend):
+        if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        yield Claim(
+        yield cause.Claim(
             cause="group-stopped",
-            subject=Subject(group=group.name),
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            subject=symptoms.Subject(group=group.name),
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
-            since=observations.since(Symptom(LAG_GROWS, Subject(group=group.name))),
-            evidence=(Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
-            predicted=predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
-            next=(Next("start its consumers"),),
+            since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
+            evidence=(cause.Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
+            predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
+            next=(cause.Next("start its consumers"),),
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
 
 
-def _stuck(observations: Observations) -> Iterator[Claim]:
+def _stuck(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions whose commit stands still while records arrive, and a member reads them or others."""
-    for group, _, _, trend in sorted_readings(readings(observations.last.snapshot)).stuck:
+    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
         if trend is None or _rebalances(observations, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
@@ -112,40 +100,43 @@ def _stuck(observations: Observations) -> Iterator[Claim]:
 
 def _stuck_at(
     observations: Observations, group: Group, trend: LagTrend, row: PartitionLag, *, beside: bool, one: bool
-) -> Claim:
+) -> cause.Claim:
     topic, partition = row.topic, row.partition
-    subject = Subject(group=group.name, topic=topic, partition=partition)
+    subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
     limit = limit_of_reading(observations, group, topic, partition)  # who is throttled stands still too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
     if not one:
         other = f"all {len(trend.stuck):,} partitions of the group that lag stand still"
-    return Claim(
+    return cause.Claim(
         cause="consumer-stuck",
         subject=subject,
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
+        severity=cause.Severity.HIGH,
+        certainty=cause.Certainty.LIKELY if limit is None and one else cause.Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
-        evidence=given(
-            Evidence(
+        evidence=cause.given(
+            cause.Evidence(
                 f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}", "OffsetFetch, ListOffsets"
             ),
-            Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
-            Evidence(
+            cause.Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
+            cause.Evidence(
                 f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be throttled",
                 "DescribeClientQuotas",
             )
             if limit is not None
             else None,
         ),
-        predicted=(*predict(COMMIT_STANDS_STILL, subject=subject), *predict(LAG_GROWS, group=group.name)),
-        next=given(
-            Next(
+        predicted=(
+            *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
+            *cause.predict(symptoms.LAG_GROWS, group=group.name),
+        ),
+        next=cause.given(
+            cause.Next(
                 "look at the record: the committed one, or one of those after it in its batch",
                 f"records topic {topic} partition {partition} of group {group.name}",
             ),
-            Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
+            cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
         ),
         fold=("stands still", "stand still"),
     )
@@ -156,10 +147,10 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
     poll = observations.last
     held = {
         group
-        for wait in waits(poll.facts, readings(poll.snapshot), poll.snapshot.topics).values()
+        for wait in waits(poll.facts, symptoms.readings(poll.snapshot), poll.snapshot.topics).values()
         for group in wait.groups
     }
-    names = [each.subject.group for each in observations.of(COMMITS_LATER) if each.subject.group not in held]
+    names = [each.subject.group for each in observations.of(symptoms.COMMITS_LATER) if each.subject.group not in held]
     if names:
         more = f" and {plural(len(names) - 1, 'more group')}" if names[1:] else ""
         yield (
@@ -168,9 +159,9 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
         )
 
 
-def _rebalanced(observations: Observations, group: Subject, trend: LagTrend) -> bool:
+def _rebalanced(observations: Observations, group: symptoms.Subject, trend: LagTrend) -> bool:
     """Return whether members joined or left within the polls that the trend compares: meanwhile none of them reads."""
-    intervals = observations.intervals.get((REBALANCING, group), ())
+    intervals = observations.intervals.get((symptoms.REBALANCING, group), ())
     return bool(intervals) and (intervals[-1].ended or observations.last.at).timestamp() > trend.base.at
 
 
@@ -187,10 +178,10 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
     return sum(rates) >= 1
 
 
-def _slow(observations: Observations) -> Iterator[Claim]:
-    known = {each.group.name: each for each in readings(observations.last.snapshot)}
-    parts: list[tuple[Subject, tuple[object, ...]]] = []
-    for symptom in observations.of(LAG_GROWS):
+def _slow(observations: Observations) -> Iterator[cause.Claim]:
+    known = {each.group.name: each for each in symptoms.readings(observations.last.snapshot)}
+    parts: list[tuple[symptoms.Subject, tuple[object, ...]]] = []
+    for symptom in observations.of(symptoms.LAG_GROWS):
         subject = symptom.subject
         reading = known.get(subject.group or "")
         if reading is None or reading.trend is None:
@@ -205,14 +196,14 @@ def _slow(observations: Observations) -> Iterator[Claim]:
 
 
 def _slow_group(
-    subject: Subject,
+    subject: symptoms.Subject,
     trend: LagTrend,
     is_empty: bool,
     since: datetime | None,
     watched: datetime,
     rebalanced: bool,
     again: bool,
-) -> Claim | None:
+) -> cause.Claim | None:
     """Return the claim that a group is slow, None if it is not. watched: when the first poll was; rebalanced: members
     joined or left meanwhile; again: its lag grew before.
     """
@@ -224,34 +215,34 @@ def _slow_group(
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # Of a group at work it may be a burst of records, which is no trouble before it lasts.
     is_burst = not (is_empty or rebalanced or lasts or again)
-    return Claim(
+    return cause.Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=Severity.INFO if is_burst else Severity.HIGH,
-        certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
+        severity=cause.Severity.INFO if is_burst else cause.Severity.HIGH,
+        certainty=cause.Certainty.LIKELY if lags else cause.Certainty.POSSIBLE,
         title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
         since=since,
         evidence=(
             _lag(trend),
-            Evidence(
+            cause.Evidence(
                 "it commits, more slowly than records arrive"
                 if lags
                 else "for a moment only, or in partitions in which nothing was committed meanwhile",
                 "OffsetFetch",
             ),
         ),
-        predicted=predict(LAG_GROWS, subject=subject),
-        next=(Next("look at its consumers: their time for a batch, their quota"),),
+        predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
+        next=(cause.Next("look at its consumers: their time for a batch, their quota"),),
         fold=("lags", "lag, and ever more"),
     )
 
 
-_each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
+_each_slow: RememberedEach[symptoms.Subject, cause.Claim | None] = RememberedEach(_slow_group)
 
 
-def _rebalances(observations: Observations, group: str) -> Certainty | None:
+def _rebalances(observations: Observations, group: str) -> cause.Certainty | None:
     """Return how sure it is that a group rebalances without an end; None if it does not."""
-    intervals = observations.intervals.get((REBALANCING, Subject(group=group)), ())
+    intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=group)), ())
     if not intervals:
         return None
     now = observations.last.at
@@ -261,99 +252,103 @@ def _rebalances(observations: Observations, group: str) -> Certainty | None:
     # A group that spent half of the last minute in rebalances hardly reads, however few they were; many short ones may
     # be a deployment.
     if took >= LONG:
-        return Certainty.CERTAIN
+        return cause.Certainty.CERTAIN
     recent = [each for each in intervals if each.ended is None or each.ended > now - NEAR]
-    return Certainty.POSSIBLE if len(recent) >= OFTEN else None
+    return cause.Certainty.POSSIBLE if len(recent) >= OFTEN else None
 
 
-def _rebalancing(observations: Observations) -> Iterator[Claim]:
+def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
     # By intervals, not by what is seen now: between two rebalances a group looks well.
-    for name, subject in [key for key in observations.intervals if key[0] == REBALANCING]:
+    for name, subject in [key for key in observations.intervals if key[0] == symptoms.REBALANCING]:
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
         intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
-        yield Claim(
+        yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
-            severity=Severity.HIGH,
+            severity=cause.Severity.HIGH,
             certainty=certainty,
             title=f"group {group} rebalances {how}",
             since=intervals[0].began,
             times=len(intervals),
-            evidence=given(
-                Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
-                Evidence("members that are deployed one after the other make as many", "ListGroups")
-                if certainty is Certainty.POSSIBLE
+            evidence=cause.given(
+                cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
+                cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
+                if certainty is cause.Certainty.POSSIBLE
                 else None,
                 _behind(known),
             ),
-            predicted=predict(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
-            next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
+            predicted=cause.predict(
+                symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
+            ),
+            next=(cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
 
 
-def _behind(group: Group) -> Evidence | None:
+def _behind(group: Group) -> cause.Evidence | None:
     """Return which members have not reached the group's epoch: what they still have, others wait for."""
     if not group.behind:
         return None
     first = min(group.behind, key=lambda member: member.epoch)
     more = f", and {plural(len(group.behind) - 1, 'more member')} behind it" if group.behind[1:] else ""
-    return Evidence(
+    return cause.Evidence(
         f"{first.client_id}@{first.host.removeprefix('/')} is at epoch {first.epoch} of {group.epoch}{more}",
         "ConsumerGroupDescribe" if group.type == "consumer" else "StreamsGroupDescribe",
     )
 
 
-def _out_of_range(observations: Observations) -> Iterator[Claim]:
+def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
     lags, ranges = observations.last.snapshot.lags, observations.last.snapshot.log_ranges
-    for symptom in observations.of(OFFSET_OUT_OF_RANGE):
+    for symptom in observations.of(symptoms.OFFSET_OUT_OF_RANGE):
         group, topic, partition = symptom.subject.group, symptom.subject.topic, symptom.subject.partition
         if group is None or topic is None or partition is None:
             continue
         at = next(each for each in lags[group].partitions if (each.topic, each.partition) == (topic, partition))
         start = ranges[topic, partition].start if (topic, partition) in ranges else 0
         ahead = f": ahead of the end by {at.committed - at.end:,}" if is_beyond(at) else ""
-        yield Claim(
+        yield cause.Claim(
             cause="offsets-out-of-range",
             subject=symptom.subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"group {group} is outside of the log of {topic}/{partition}",
             since=observations.since(symptom),
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"committed {at.committed:,}; the log is {start:,} to {at.end:,}{ahead}", "OffsetFetch, ListOffsets"
                 ),
             ),
-            predicted=predict(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, subject=symptom.subject),
+            predicted=cause.predict(
+                symptoms.OFFSET_OUT_OF_RANGE, symptoms.COMMIT_STANDS_STILL, subject=symptom.subject
+            ),
             next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", is_beyond(at))),
             fold=("is outside of the log", "are outside of logs"),
         )
 
 
-def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
+def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
     """Yield the resets that help. Below the first record the group continues with that one. Beyond the end its true
     position is unknown: what is there may all have been read, or nothing of it.
     """
     if beyond:
-        yield Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
-        yield Next("or read again all that is there", f"{reset} earliest")
+        yield cause.Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
+        yield cause.Next("or read again all that is there", f"{reset} earliest")
     else:
-        yield Next("reset it", f"{reset} earliest")
+        yield cause.Next("reset it", f"{reset} earliest")
 
 
 # -- what no one reads -------------------------------------------------------------------------------------------------
 
 
-def _without_members(observations: Observations) -> Iterator[Claim]:
+def _without_members(observations: Observations) -> Iterator[cause.Claim]:
     """Yield one claim for all groups whose offsets are left from before."""
     found = [
         each
-        for each in leftovers(readings(observations.last.snapshot), observations.last.snapshot)
+        for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot)
         if each.below or each.waiting
     ]
     if not found:
@@ -365,17 +360,17 @@ def _without_members(observations: Observations) -> Iterator[Claim]:
     what = [f"{plural(below, 'partition')} below the log's start"] if below else []
     what += [f"{plural(waiting, 'record')} wait" if waiting > 1 else "a record waits"] if waiting else []
     rest = ": their next start begins at auto.offset.reset" if below else ""
-    yield Claim(
+    yield cause.Claim(
         cause="groups-without-members",
-        subject=CLUSTER,
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
+        subject=symptoms.CLUSTER,
+        severity=cause.Severity.INFO,
+        certainty=cause.Certainty.CERTAIN,
         title=f"{groups}, {', '.join(what)}{rest}",
-        evidence=given(
-            *(Evidence(_left_of(each), "ListGroups, OffsetFetch, ListOffsets") for each in found[:FEW]),
-            Evidence(f"and {plural(len(found) - FEW, 'more group')}", "ListGroups") if found[FEW:] else None,
+        evidence=cause.given(
+            *(cause.Evidence(_left_of(each), "ListGroups, OffsetFetch, ListOffsets") for each in found[:FEW]),
+            cause.Evidence(f"and {plural(len(found) - FEW, 'more group')}", "ListGroups") if found[FEW:] else None,
         ),
-        next=(Next("start their consumers, or delete what is not needed any more", "list groups state=Empty"),),
+        next=(cause.Next("start their consumers, or delete what is not needed any more", "list groups state=Empty"),),
         idle=True,
     )
 
@@ -388,38 +383,40 @@ def _left_of(each: Leftovers) -> str:
     return f"group {each.group.name} {who}: {row.topic}/{row.partition} committed {row.committed:,}{more}"
 
 
-def _ahead(observations: Observations) -> Iterator[Claim]:
+def _ahead(observations: Observations) -> Iterator[cause.Claim]:
     """Yield offsets beyond the end of the log that no client reads from: mirrored from another cluster, or from before
     a restore.
     """
-    for each in leftovers(readings(observations.last.snapshot), observations.last.snapshot):
+    for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot):
         for row in each.beyond:
             place = f"{row.topic}/{row.partition}"
             by = row.committed - row.end
-            yield Claim(
+            yield cause.Claim(
                 cause="offsets-ahead",
-                subject=Subject(group=each.group.name, topic=row.topic, partition=row.partition),
-                severity=Severity.INFO,
-                certainty=Certainty.CERTAIN,
+                subject=symptoms.Subject(group=each.group.name, topic=row.topic, partition=row.partition),
+                severity=cause.Severity.INFO,
+                certainty=cause.Certainty.CERTAIN,
                 title=f"group {each.group.name}: {place} is ahead of the end by {by:,}: mirrored, or restored?",
                 evidence=(
-                    Evidence(
+                    cause.Evidence(
                         f"committed {row.committed:,}, the end is {row.end:,}, no member has it",
                         "OffsetFetch, ListOffsets",
                     ),
                 ),
-                next=(Next("what copies the offsets is to copy the records too, before its consumers start here"),),
+                next=(
+                    cause.Next("what copies the offsets is to copy the records too, before its consumers start here"),
+                ),
                 fold=("is ahead of the end: mirrored, or restored?", "are ahead of the end: mirrored, or restored?"),
                 idle=True,
             )
 
 
 CAUSES = (
-    CauseRule("group-rebalancing", _rebalancing),
-    CauseRule("group-stopped", _stopped),
-    CauseRule("consumer-stuck", _stuck, hides=_waits_for_commits),
-    CauseRule("consumer-slow", _slow),
-    CauseRule("offsets-out-of-range", _out_of_range),
-    CauseRule("groups-without-members", _without_members),
-    CauseRule("offsets-ahead", _ahead),
+    cause.CauseRule("group-rebalancing", _rebalancing),
+    cause.CauseRule("group-stopped", _stopped),
+    cause.CauseRule("consumer-stuck", _stuck, hides=_waits_for_commits),
+    cause.CauseRule("consumer-slow", _slow),
+    cause.CauseRule("offsets-out-of-range", _out_of_range),
+    cause.CauseRule("groups-without-members", _without_members),
+    cause.CauseRule("offsets-ahead", _ahead),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from console.model.cluster import Topic, partition_in
 from console.model.rates import WINDOW, Counter, Place, Rates
 from console.plan.amounts import size
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
+from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
@@ -22,7 +22,7 @@ FEWEST = 3
 """Partitions of a topic among which one can be hot."""
 
 
-def _hot(observations: Observations) -> Iterator[Claim]:
+def _hot(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     rates = snapshot.rates
     # Few partitions take so much: the sums of their brokers are made for them alone.
@@ -38,20 +38,20 @@ def _hot(observations: Observations) -> Iterator[Claim]:
         middle = _middle(rates, known)
         if middle is None or taken < HOT * middle:
             continue
-        yield Claim(
+        yield cause.Claim(
             cause="hot-partition",
             subject=Subject(topic=name, partition=number),
-            severity=Severity.WARNING,
-            certainty=Certainty.LIKELY,
+            severity=cause.Severity.WARNING,
+            certainty=cause.Certainty.LIKELY,
             title=f"{name}/{number} takes {size(round(taken))}/s, its topic's median is {size(round(middle))}/s",
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"{size(round(taken))}/s of {size(round(led[leader]))}/s that are written to leader {leader}",
                     "DescribeLogDirs, two looks",
                 ),
-                Evidence(f"the median of the topic's partitions is {size(round(middle))}/s", "the same"),
+                cause.Evidence(f"the median of the topic's partitions is {size(round(middle))}/s", "the same"),
             ),
-            next=(Next("look at the producer: records of one key all go to one partition"),),
+            next=(cause.Next("look at the producer: records of one key all go to one partition"),),
         )
 
 
@@ -89,4 +89,4 @@ def _middle(rates: Rates, topic: Topic) -> float | None:
     return median(known)
 
 
-CAUSES = (CauseRule("hot-partition", _hot),)
+CAUSES = (cause.CauseRule("hot-partition", _hot),)

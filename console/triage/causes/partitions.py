@@ -6,69 +6,50 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from console.model.cluster import (
-    ClusterInfo,
-    LogDir,
-    Partition,
-    Reassignment,
-    ReplicaLogs,
-    Topic,
-    destination,
-    original,
-    partition_in,
-)
+from console.model import cluster as model_cluster
+from console.model import config
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause
+from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
-from console.triage.symptoms import (
-    LEADERLESS,
-    MIN_ISR_ABOVE_REPLICATION,
-    MOVING,
-    UNCLEAN_LEADER,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
-    Poll,
-    Subject,
-    Symptom,
-    gone,
-)
 
 STOPPED = 15.0
 """Seconds without a new record after which a topic that was written to is not any more: three polls of its log."""
 
 
-def _min_isr(observations: Observations) -> Iterator[Claim]:
+def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
-    for symptom in observations.of(MIN_ISR_ABOVE_REPLICATION):
+    for symptom in observations.of(triage_symptoms.MIN_ISR_ABOVE_REPLICATION):
         topic = symptom.subject.topic
         if topic is None:
             continue
-        wanted, replication = min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
-        entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
+        wanted, replication = config.min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
+        entry = snapshot.configs[config.topic_resource(topic)].get("min.insync.replicas")
         since = observations.since(symptom)
-        yield Claim(
+        yield cause.Claim(
             cause="min-isr-impossible",
             subject=symptom.subject,
-            severity=Severity.CRITICAL if _writes_stopped(observations, topic, since) else Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.CRITICAL if _writes_stopped(observations, topic, since) else cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
-                Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
-                Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
+                cause.Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
+                cause.Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
                 *_no_writes(observations, topic, since),
             ),
-            predicted=predict(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
+            predicted=cause.predict(
+                triage_symptoms.MIN_ISR_ABOVE_REPLICATION, triage_symptoms.UNDER_MIN_ISR, topic=topic
+            ),
             next=(
-                Next(
+                cause.Next(
                     "a min ISR that can be met; or more replicas",
                     f"set topic {topic} min.insync.replicas={max(1, replication - 1)}",
                 ),
@@ -77,7 +58,7 @@ def _min_isr(observations: Observations) -> Iterator[Claim]:
     yield from _min_isr_of_all(observations)
 
 
-def _what_passes(topic: Topic) -> str:
+def _what_passes(topic: model_cluster.Topic) -> str:
     """Return what happens to acks=all writes to a topic whose min ISR is above its replication: brokers require no more
     than all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
     """
@@ -86,18 +67,18 @@ def _what_passes(topic: Topic) -> str:
     return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
 
-def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
+def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
     """Yield one claim for all topics that require every replica in sync and have fewer alive, beside what is away."""
     snapshot = observations.last.snapshot
-    away = gone(snapshot) | observations.last.silent
-    hit: dict[str, list[Symptom]] = {}
-    for symptom in observations.of(UNDER_MIN_ISR):
+    away = triage_symptoms.gone(snapshot) | observations.last.silent
+    hit: dict[str, list[triage_symptoms.Symptom]] = {}
+    for symptom in observations.of(triage_symptoms.UNDER_MIN_ISR):
         topic = snapshot.topics.get(symptom.subject.topic or "")
-        partition = partition_in(topic, symptom.subject.partition or 0)
+        partition = model_cluster.partition_in(topic, symptom.subject.partition or 0)
         if (
             topic is None
             or partition is None
-            or not 1 < len(partition.replicas) == min_isr(snapshot.configs, topic.name)
+            or not 1 < len(partition.replicas) == config.min_isr(snapshot.configs, topic.name)
         ):
             continue
         if away.intersection(partition.replicas) or partition.offline:
@@ -111,17 +92,17 @@ def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
     stopped = [topic for topic in hit if _writes_stopped(observations, topic, since)]
     what = f"{first} and {plural(len(more), 'more topic')}" if more else first
     wanted = snapshot.topics[first].replication
-    yield Claim(
+    yield cause.Claim(
         cause="min-isr-impossible",
-        subject=Subject(key="min.insync.replicas") if more else Subject(topic=first),
-        severity=Severity.CRITICAL if stopped else Severity.HIGH,
-        certainty=Certainty.CERTAIN,
+        subject=triage_symptoms.Subject(key="min.insync.replicas") if more else triage_symptoms.Subject(topic=first),
+        severity=cause.Severity.CRITICAL if stopped else cause.Severity.HIGH,
+        certainty=cause.Certainty.CERTAIN,
         title=f"{what}: min ISR is the number of replicas, and not all are alive: no acks=all write passes",
         since=since,
         evidence=(
-            Evidence(
+            cause.Evidence(
                 f"{first} has {_replicas(wanted)} and min.insync.replicas={wanted}"
-                f"{_from(snapshot.configs[topic_resource(first)].get('min.insync.replicas'))}",
+                f"{_from(snapshot.configs[config.topic_resource(first)].get('min.insync.replicas'))}",
                 "DescribeConfigs, Metadata",
             ),
             *(each for topic in stopped[:1] for each in _no_writes(observations, topic, since)),
@@ -130,10 +111,10 @@ def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
             each
             for symptoms in hit.values()
             for some in symptoms
-            for each in predict(UNDER_MIN_ISR, subject=some.subject)
+            for each in cause.predict(triage_symptoms.UNDER_MIN_ISR, subject=some.subject)
         ),
         next=(
-            Next(
+            cause.Next(
                 "bring the broker back; or until then ask for fewer",
                 f"set topic {first} min.insync.replicas={wanted - 1}",
             ),
@@ -168,64 +149,69 @@ def _grew_at(observations: Observations, topic: str) -> float | None:
     return max(grown)
 
 
-def _no_writes(observations: Observations, topic: str, since: datetime | None) -> Iterator[Evidence]:
+def _no_writes(observations: Observations, topic: str, since: datetime | None) -> Iterator[cause.Evidence]:
     grew = _grew_at(observations, topic)
     if grew is not None and _writes_stopped(observations, topic, since):
         at = time_of_day(datetime.fromtimestamp(grew, UTC))
-        yield Evidence(f"{topic} was written to, and has no new record since {at}", "ListOffsets")
+        yield cause.Evidence(f"{topic} was written to, and has no new record since {at}", "ListOffsets")
 
 
-def _from(entry: ConfigEntry | None) -> str:
+def _from(entry: config.ConfigEntry | None) -> str:
     return f", from {entry.source.name.lower().replace('_', ' ')}" if entry is not None else ""
 
 
-def _leaderless(observations: Observations) -> Iterator[Claim]:
+def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions without a leader: replicas are alive, so that no broker's absence alone explains it, or the last
     ISR is away.
     """
-    for symptom in observations.of(LEADERLESS):
+    for symptom in observations.of(triage_symptoms.LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
         if topic is None or number is None:
             continue
-        partition = partition_in(observations.last.snapshot.topics[topic], number)
+        partition = model_cluster.partition_in(observations.last.snapshot.topics[topic], number)
         if partition is None:
             continue
         alive = [broker for broker in partition.replicas if broker not in partition.offline]
         isr = ", ".join(map(str, partition.isr)) or "empty"
         command = f"elect unclean topic {topic} partition {number}" if alive else ""
-        yield Claim(
+        yield cause.Claim(
             cause="leaderless",
             subject=symptom.subject,
-            severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.CRITICAL,
+            certainty=cause.Certainty.CERTAIN,
             title=f"{topic}/{number} has no leader",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
             evidence=(
-                Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
+                cause.Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
                 *_held_by_replicas(observations.last.snapshot.replica_logs.get((topic, number))),
             ),
-            predicted=predict(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
-            next=given(
-                Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
-                Next("accept the loss of records", command) if command else None,
+            predicted=cause.predict(
+                triage_symptoms.LEADERLESS,
+                triage_symptoms.UNDER_REPLICATED,
+                triage_symptoms.UNDER_MIN_ISR,
+                subject=symptom.subject,
+            ),
+            next=cause.given(
+                cause.Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
+                cause.Next("accept the loss of records", command) if command else None,
             ),
         )
 
 
-def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
+def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.Evidence]:
     """Yield which replicas may lead, and what those that answer hold."""
     if logs is None:
         return
     if logs.eligible or logs.last_known:
         text = f"eligible {_list(logs.eligible or ())}, last known {_list(logs.last_known or ())}"
-        yield Evidence(text, "DescribeTopicPartitions")
+        yield cause.Evidence(text, "DescribeTopicPartitions")
     if logs.ends:
         ends = ", ".join(f"broker {broker} to {end:,}" for broker, end in sorted(logs.ends.items()))
-        yield Evidence(f"what their logs hold: {ends}", "ListOffsets of each replica")
+        yield cause.Evidence(f"what their logs hold: {ends}", "ListOffsets of each replica")
 
 
-def _unclean(observations: Observations) -> Iterator[Claim]:
+def _unclean(observations: Observations) -> Iterator[cause.Claim]:
     """Yield leaders from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too.
     Of several elections of a partition the last is named: who muted one does not know of the next.
     """
@@ -233,32 +219,34 @@ def _unclean(observations: Observations) -> Iterator[Claim]:
     falls = {(each.topic, each.partition): each for each in observations.last.facts.logs.falls}
     for led in {each.place: each for each in observations.past.unclean}.values():
         topic, number = led.topic, led.was.number
-        subject = Subject(topic=topic, partition=number)
+        subject = triage_symptoms.Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
         # Possible unclean elections are in the past too; a symptom has only those that are proven.
-        if (UNCLEAN_LEADER, subject) not in observations.seen:
+        if (triage_symptoms.UNCLEAN_LEADER, subject) not in observations.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
         if not led.could and not led.sure:
             could = "it had no leader"
         jump = f"leader epoch {led.was.leader_epoch} became {led.epoch}"
-        yield Claim(
+        yield cause.Claim(
             cause="unclean-election",
             subject=subject,
-            severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.CRITICAL,
+            certainty=cause.Certainty.CERTAIN,
             title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
             since=led.at,
             latest=led.at,
             times=times[led.place],
-            evidence=given(
-                Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
-                Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets") if fall else None,
+            evidence=cause.given(
+                cause.Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
+                cause.Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets") if fall else None,
             ),
-            predicted=predict(UNCLEAN_LEADER, subject=subject),
+            predicted=cause.predict(triage_symptoms.UNCLEAN_LEADER, subject=subject),
             next=(
-                Next(f"records that broker {led.leader} did not have are lost: tell who writes and reads {topic}"),
-                Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),
+                cause.Next(
+                    f"records that broker {led.leader} did not have are lost: tell who writes and reads {topic}"
+                ),
+                cause.Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),
             ),
         )
 
@@ -267,7 +255,7 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
 
 
-def _stale(poll: Poll) -> tuple[StaleThrottle, ...]:
+def _stale(poll: triage_symptoms.Poll) -> tuple[StaleThrottle, ...]:
     """Return the throttles that were left behind. Those that operations of this host hold are left out: the operations
     remove them.
     """
@@ -280,10 +268,10 @@ def _stale(poll: Poll) -> tuple[StaleThrottle, ...]:
 
 @remembered
 def _stale_of(
-    configs: Mapping[ConfigResource, ConfigSet],
-    moves: tuple[Reassignment, ...],
-    dirs: Mapping[int, tuple[LogDir, ...]],
-    cluster: ClusterInfo,
+    configs: Mapping[config.ConfigResource, config.ConfigSet],
+    moves: tuple[model_cluster.Reassignment, ...],
+    dirs: Mapping[int, tuple[model_cluster.LogDir, ...]],
+    cluster: model_cluster.ClusterInfo,
 ) -> tuple[StaleThrottle, ...]:
     """Return the leftover throttles by what decides about them alone: other parts of a snapshot change with every poll,
     and would make `remembered` useless.
@@ -296,22 +284,24 @@ def _stale_of(
 _READ: Mapping[str, datetime] = {Part.REASSIGNMENTS: datetime.min}
 
 
-def _throttles(observations: Observations) -> Iterator[Claim]:
+def _throttles(observations: Observations) -> Iterator[cause.Claim]:
     found = _stale(observations.last)
     if not found:
         return
     topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
     brokers = sorted({each.edit.resource.name for each in found if each.edit.resource.type != TOPIC})
-    subject = Subject(topic=topics[0]) if topics else _broker_subject(brokers)
-    yield Claim(
+    subject = triage_symptoms.Subject(topic=topics[0]) if topics else _broker_subject(brokers)
+    yield cause.Claim(
         cause="replication-throttled",
         subject=subject,
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
+        severity=cause.Severity.WARNING,
+        certainty=cause.Certainty.CERTAIN,
         title="replication throttles without a reassignment",
         times=len(found),
-        evidence=tuple(Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]),
-        next=(Next(_removal(found), edits=tuple(each.edit for each in found)),),
+        evidence=tuple(
+            cause.Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]
+        ),
+        next=(cause.Next(_removal(found), edits=tuple(each.edit for each in found)),),
     )
 
 
@@ -320,9 +310,9 @@ def _removal(throttles: Sequence[StaleThrottle]) -> str:
     return f"remove the throttle of {_place(throttles[0])}{more}"
 
 
-def _broker_subject(names: list[str]) -> Subject:
+def _broker_subject(names: list[str]) -> triage_symptoms.Subject:
     numbers = [int(name) for name in names if name.isdecimal()]
-    return Subject(broker=numbers[0]) if numbers else Subject()
+    return triage_symptoms.Subject(broker=numbers[0]) if numbers else triage_symptoms.Subject()
 
 
 def _place(throttle: StaleThrottle) -> str:
@@ -330,7 +320,7 @@ def _place(throttle: StaleThrottle) -> str:
     return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
 
 
-def _moves(observations: Observations, *, stalled: bool) -> Iterator[Claim]:
+def _moves(observations: Observations, *, stalled: bool) -> Iterator[cause.Claim]:
     for move in observations.last.snapshot.reassignments:
         claim = _move(observations, move)
         # Two causes of one vocabulary, since a mute of running moves must not hide stalled ones.
@@ -338,12 +328,12 @@ def _moves(observations: Observations, *, stalled: bool) -> Iterator[Claim]:
             yield claim
 
 
-def _move(observations: Observations, move: Reassignment) -> Claim:
+def _move(observations: Observations, move: model_cluster.Reassignment) -> cause.Claim:
     """Return the claim of a reassignment. It is stalled where a broker that it adds is not alive: then no byte can
     arrive; where none has arrived for a while though some are missing; or where all is copied, and a replica that stays
     is not in sync.
     """
-    subject = Subject(topic=move.topic, partition=move.partition)
+    subject = triage_symptoms.Subject(topic=move.topic, partition=move.partition)
     snapshot = observations.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     dead = [broker for broker in move.adding if broker not in alive]
@@ -365,47 +355,53 @@ def _move(observations: Observations, move: Reassignment) -> Claim:
         title = f"{name} moves to {_list(still)}, and no byte arrives"
     stalled = dead or waits or still
     isr = partition.isr if (partition := _partition(snapshot, move)) is not None else ()
-    return Claim(
+    return cause.Claim(
         cause="reassignment-stalled" if stalled else "reassignment-running",
         subject=subject,
-        severity=Severity.HIGH if stalled else Severity.INFO,
-        certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
+        severity=cause.Severity.HIGH if stalled else cause.Severity.INFO,
+        certainty=cause.Certainty.LIKELY if still and not dead and not waits else cause.Certainty.CERTAIN,
         title=title,
-        since=observations.since(Symptom(MOVING, subject)),
-        evidence=given(
-            Evidence(f"moves {to}", "ListPartitionReassignments"),
-            Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster") if dead else None,
-            Evidence(f"it is to be on {_list(destination(move))}; in sync are {_list(isr)}", "Metadata")
+        since=observations.since(triage_symptoms.Symptom(triage_symptoms.MOVING, subject)),
+        evidence=cause.given(
+            cause.Evidence(f"moves {to}", "ListPartitionReassignments"),
+            cause.Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster") if dead else None,
+            cause.Evidence(
+                f"it is to be on {_list(model_cluster.destination(move))}; in sync are {_list(isr)}", "Metadata"
+            )
             if waits
             else None,
-            *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
+            *(cause.Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
             *_limits(observations, still),
         ),
         predicted=(
-            *predict(MOVING, subject=subject),
-            *predict(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
+            *cause.predict(triage_symptoms.MOVING, subject=subject),
+            *cause.predict(
+                triage_symptoms.UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True
+            ),
         ),
         next=tuple(_steps_of(observations, move, dead, waits, still)) if stalled else (),
     )
 
 
-def _partition(snapshot: Snapshot, move: Reassignment) -> Partition | None:
-    return partition_in(snapshot.topics.get(move.topic), move.partition)
+def _partition(snapshot: Snapshot, move: model_cluster.Reassignment) -> model_cluster.Partition | None:
+    return model_cluster.partition_in(snapshot.topics.get(move.topic), move.partition)
 
 
 SETTLED = timedelta(seconds=10)
 """For so long a replica has to be out of sync to be waited for: moves and topics are read at different times."""
 
 
-def _waited_for(observations: Observations, move: Reassignment, alive: Collection[int]) -> list[int]:
+def _waited_for(observations: Observations, move: model_cluster.Reassignment, alive: Collection[int]) -> list[int]:
     """Return the replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3
     complete no move, and none completes one whose replicas are all out of sync.
     """
     partition = _partition(observations.last.snapshot, move)
     if partition is None or not set(move.adding) <= set(partition.isr):
         return []
-    out = [broker for broker in destination(move) if broker not in partition.isr]
-    symptom = observations.seen.get((UNDER_REPLICATED, Subject(topic=move.topic, partition=move.partition)))
+    out = [broker for broker in model_cluster.destination(move) if broker not in partition.isr]
+    symptom = observations.seen.get(
+        (triage_symptoms.UNDER_REPLICATED, triage_symptoms.Subject(topic=move.topic, partition=move.partition))
+    )
     lasts = (
         symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - SETTLED
     )
@@ -413,29 +409,29 @@ def _waited_for(observations: Observations, move: Reassignment, alive: Collectio
 
 
 def _steps_of(
-    observations: Observations, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
-) -> Iterator[Next]:
+    observations: Observations, move: model_cluster.Reassignment, dead: list[int], waits: list[int], still: list[int]
+) -> Iterator[cause.Next]:
     """Yield what helps a move that is stalled, in the order in which it is to be tried."""
     from console.plan.kinds.moves import is_unclean_to_cancel  # with what is said of such changes
 
-    back = original(move)
+    back = model_cluster.original(move)
     # To cancel removes the added replicas: where they alone are in sync, their records go with them.
     if is_unclean_to_cancel(move, observations.last.snapshot):
         down = sorted({*dead, *waits, *back})
-        yield Next(
+        yield cause.Next(
             f"bring back broker {' or '.join(map(str, down))}: cancelling it would lose what only the others have"
         )
         return
     if waits:
         ids = _list(waits)
-        yield Next(f"bring broker {ids} back into sync: look at its process, host, disk, network")
+        yield cause.Next(f"bring broker {ids} back into sync: look at its process, host, disk, network")
         text = f"cancel it, and move to brokers without {ids}"
     else:
         text = "cancel it"
     # A throttle does not matter while the broker is down.
     if not dead:
         yield from _raises(observations, still)
-    yield Next(text, edits=(CancelMove(move.topic, move.partition),))
+    yield cause.Next(text, edits=(CancelMove(move.topic, move.partition),))
 
 
 def _copied(broker: int, copy: Copy) -> str:
@@ -445,20 +441,20 @@ def _copied(broker: int, copy: Copy) -> str:
     return f"{text}, {copy.rate:,.0f} a second, {copy.left:,.0f} s left" if copy.rate and copy.left else text
 
 
-def _limits(observations: Observations, brokers: Sequence[int]) -> Iterator[Evidence]:
+def _limits(observations: Observations, brokers: Sequence[int]) -> Iterator[cause.Evidence]:
     """Yield the throttles of brokers that get no bytes."""
     for broker, rate in _rates(observations, brokers):
-        yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
+        yield cause.Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
 
 
-def _raises(observations: Observations, brokers: Sequence[int]) -> Iterator[Next]:
+def _raises(observations: Observations, brokers: Sequence[int]) -> Iterator[cause.Next]:
     for broker, rate in _rates(observations, brokers):
-        yield Next(f"raise the throttle of broker {broker}", raised_throttle(broker, rate))
+        yield cause.Next(f"raise the throttle of broker {broker}", raised_throttle(broker, rate))
 
 
 def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for broker in brokers:
-        configs = observations.last.snapshot.configs.get(broker_resource(broker))
+        configs = observations.last.snapshot.configs.get(config.broker_resource(broker))
         entry = configs.get("follower.replication.throttled.rate") if configs is not None else None
         rate = long_number(entry.value) if entry is not None else None
         if rate is not None and rate != LONG_MAX:
@@ -466,14 +462,14 @@ def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple
 
 
 CAUSES = (
-    CauseRule("min-isr-impossible", _min_isr),
-    CauseRule("leaderless", _leaderless),
-    CauseRule("unclean-election", _unclean),
-    CauseRule(
+    cause.CauseRule("min-isr-impossible", _min_isr),
+    cause.CauseRule("leaderless", _leaderless),
+    cause.CauseRule("unclean-election", _unclean),
+    cause.CauseRule(
         "replication-throttled",
         _throttles,
         lambda c: "" if _stale(c.last) else "no leftover replication throttle",
     ),
-    CauseRule("reassignment-stalled", lambda observations: _moves(observations, stalled=True)),
-    CauseRule("reassignment-running", lambda observations: _moves(observations, stalled=False)),
+    cause.CauseRule("reassignment-stalled", lambda observations: _moves(observations, stalled=True)),
+    cause.CauseRule("reassignment-running", lambda observations: _moves(observations, stalled=False)),
 )

@@ -19,28 +19,14 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effec
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause
+from console.triage import symptoms as triage_symptoms
 from console.triage.config_undo import changed_place, undo
 from console.triage.facts import Author, ConfigKey
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
-from console.triage.symptoms import (
-    COMMIT_STANDS_STILL,
-    COMMITS_LATER,
-    COMPACTED_GROWS,
-    LAG_GROWS,
-    LEADERLESS,
-    MIN_ISR_ABOVE_REPLICATION,
-    MOVING,
-    UNCLEAN_LEADER,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
-    Poll,
-    Subject,
-    Symptom,
-)
 
 BEFORE = timedelta(minutes=5)
 """How long before a symptom a change may have been to be named beside it."""
@@ -57,7 +43,7 @@ _MANY = 1_000
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
 
-def _odd(observations: Observations) -> Iterator[Claim]:
+def _odd(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are out of ISRs, or do not compact, and have a setting worse than all others."""
     snapshot = observations.last.snapshot
     odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
@@ -65,24 +51,29 @@ def _odd(observations: Observations) -> Iterator[Claim]:
         return
     suffering = {
         (symptom.name, symptom.brokers[0])
-        for symptom in (*observations.of(UNDER_REPLICATED), *observations.of(COMPACTED_GROWS))
+        for symptom in (
+            *observations.of(triage_symptoms.UNDER_REPLICATED),
+            *observations.of(triage_symptoms.COMPACTED_GROWS),
+        )
         if len(symptom.brokers) == 1
     }
     for name, broker in sorted(suffering):
         for key, (mine, others) in odd.get(broker, {}).items():
             # Settings of the cleaner explain logs that grow, settings of fetchers replicas that lag; not the other way
             # round.
-            if ("cleaner" in key) is not (name == COMPACTED_GROWS):
+            if ("cleaner" in key) is not (name == triage_symptoms.COMPACTED_GROWS):
                 continue
-            yield Claim(
+            yield cause.Claim(
                 cause="config-odd",
-                subject=Subject(broker=broker, key=key),
-                severity=Severity.WARNING,
-                certainty=Certainty.POSSIBLE,
+                subject=triage_symptoms.Subject(broker=broker, key=key),
+                severity=cause.Severity.WARNING,
+                certainty=cause.Certainty.POSSIBLE,
                 title=f"broker {broker} has {key}={mine}, the others {others}",
-                evidence=(Evidence(f"{key} is {mine} on broker {broker}, {others} on the others", "DescribeConfigs"),),
-                predicted=predict(name, brokers=frozenset({broker}), only=True),
-                next=(Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
+                evidence=(
+                    cause.Evidence(f"{key} is {mine} on broker {broker}, {others} on the others", "DescribeConfigs"),
+                ),
+                predicted=cause.predict(name, brokers=frozenset({broker}), only=True),
+                next=(cause.Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
                 beside=True,
             )
 
@@ -90,24 +81,24 @@ def _odd(observations: Observations) -> Iterator[Claim]:
 # -- changes right before ----------------------------------------------------------------------------------------------
 
 _EFFECTS = {
-    "min.insync.replicas": frozenset({UNDER_MIN_ISR, MIN_ISR_ABOVE_REPLICATION}),
-    "unclean.leader.election.enable": frozenset({UNCLEAN_LEADER, LEADERLESS}),
-    "leader.replication.throttled.replicas": frozenset({UNDER_REPLICATED, MOVING}),
-    "follower.replication.throttled.replicas": frozenset({UNDER_REPLICATED, MOVING}),
-    "leader.replication.throttled.rate": frozenset({UNDER_REPLICATED, MOVING}),
-    "follower.replication.throttled.rate": frozenset({UNDER_REPLICATED, MOVING}),
-    "num.replica.fetchers": frozenset({UNDER_REPLICATED}),
-    "replica.fetch.max.bytes": frozenset({UNDER_REPLICATED}),
-    "replica.lag.time.max.ms": frozenset({UNDER_REPLICATED}),
-    "max.message.bytes": frozenset({UNDER_REPLICATED, LAG_GROWS}),
-    "message.max.bytes": frozenset({UNDER_REPLICATED, LAG_GROWS}),
+    "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
+    "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
+    "leader.replication.throttled.replicas": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
+    "follower.replication.throttled.replicas": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
+    "leader.replication.throttled.rate": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
+    "follower.replication.throttled.rate": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING}),
+    "num.replica.fetchers": frozenset({triage_symptoms.UNDER_REPLICATED}),
+    "replica.fetch.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED}),
+    "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
+    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
+    "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
 }
 """Key -> the symptoms that its change may have."""
 
 
-def _changed(observations: Observations) -> Iterator[Claim]:
+def _changed(observations: Observations) -> Iterator[cause.Claim]:
     """Yield one claim for each topic or broker of all that was changed there at once."""
-    found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
+    found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[triage_symptoms.Symptom]]]] = {}
     for change in observations.past.changes:
         if is_over(change, observations.past, observations.last.snapshot):
             continue  # what is there still is not its doing, and nothing is left to take back
@@ -128,7 +119,7 @@ def _lets_go(change: ConfigChange) -> bool:
     return not change.became or (was is not None and became is not None and became >= was)
 
 
-def _follows(observations: Observations, change: ConfigChange, symptom: Symptom) -> bool:
+def _follows(observations: Observations, change: ConfigChange, symptom: triage_symptoms.Symptom) -> bool:
     """Return whether a symptom began right after a change, of what was changed."""
     since = observations.since(symptom)
     # Settings and topics are read one after the other: a symptom may be seen a little before its cause.
@@ -140,7 +131,7 @@ def _follows(observations: Observations, change: ConfigChange, symptom: Symptom)
     return not resource.name or not symptom.brokers or _is_near(observations.last.snapshot, symptom, resource.name)
 
 
-def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
+def _is_near(snapshot: Snapshot, symptom: triage_symptoms.Symptom, broker: str) -> bool:
     """Return whether a broker is what a symptom points to, or has a replica of its partition."""
     if broker in map(str, symptom.brokers):
         return True
@@ -149,18 +140,20 @@ def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
     return any(broker in map(str, each.replicas) for each in found)
 
 
-def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[ConfigKey, Author]) -> Claim:
+def _change(
+    changes: list[ConfigChange], hit: list[triage_symptoms.Symptom], authors: Mapping[ConfigKey, Author]
+) -> cause.Claim:
     key, at = changes[0].key, changes[0].at
     subject, name = changed_place(changes[0].resource, key)
-    return Claim(
+    return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
+        severity=cause.Severity.WARNING,
+        certainty=cause.Certainty.POSSIBLE,
         title=f"{name}: {key}{f' and {len(changes) - 1} more' if changes[1:] else ''} changed right before",
         since=at,
         evidence=tuple(
-            Evidence(
+            cause.Evidence(
                 f"{each.key} was {_shown(each.was, each.held)}, and is {_shown(each.became, each.holds)} "
                 f"since {time_of_day(each.after)} to {time_of_day(at)}",
                 "DescribeConfigs, two looks",
@@ -168,12 +161,14 @@ def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[Co
             for each in changes
         )
         + tuple(
-            Evidence(f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal")
+            cause.Evidence(
+                f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal"
+            )
             for author in dict.fromkeys(authors.get((each.resource, each.key, each.became)) for each in changes)
             if author is not None
         ),
-        predicted=tuple(each for symptom in hit for each in predict(symptom.name, subject=symptom.subject)),
-        next=(Next("take it back", edits=tuple(map(undo, changes))),),
+        predicted=tuple(each for symptom in hit for each in cause.predict(symptom.name, subject=symptom.subject)),
+        next=(cause.Next("take it back", edits=tuple(map(undo, changes))),),
         beside=True,
     )
 
@@ -231,12 +226,17 @@ def _users_with_quota(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[Quo
     ]
 
 
-def _limited(observations: Observations) -> Iterator[Claim]:
+def _limited(observations: Observations) -> Iterator[cause.Claim]:
     """Yield groups that fall behind and whose client's quota is below what is written for them to a broker; or that
     read from one about as much as the quota allows.
     """
     snapshot = observations.last.snapshot
-    symptoms = chain.from_iterable(map(observations.of, (LAG_GROWS, COMMIT_STANDS_STILL, COMMITS_LATER)))
+    symptoms = chain.from_iterable(
+        map(
+            observations.of,
+            (triage_symptoms.LAG_GROWS, triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER),
+        )
+    )
     names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
     known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # it is certain of these
     for name in names:
@@ -275,54 +275,60 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
     return limit if written >= LIMIT[0] * limit.quota else None
 
 
-def _throttled(observations: Observations, group: str, limit: Limit, what: str, written: float) -> Claim:
+def _throttled(observations: Observations, group: str, limit: Limit, what: str, written: float) -> cause.Claim:
     """Return the claim of a group at its quota. written: bytes a second to a broker, where they are more than the
     quota; 0 where reading is only near it.
     """
     sure = bool(written) and limit.sure
     whose = _text(limit.entity)
     allow = 2 * max(limit.quota, written)
-    return Claim(
+    return cause.Claim(
         cause="quota-exceeded",
-        subject=Subject(group=group, entity=f"client-id {limit.client}"),
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
+        subject=triage_symptoms.Subject(group=group, entity=f"client-id {limit.client}"),
+        severity=cause.Severity.HIGH,
+        certainty=cause.Certainty.LIKELY if sure else cause.Certainty.POSSIBLE,
         title=(
             f"group {group} may read {limit.quota:,.0f} bytes/s from a broker by its quota, and more is written"
             if written
             else f"group {group} reads as much as its quota allows: {limit.quota:,.0f} bytes/s from a broker"
         ),
-        since=observations.since(Symptom(LAG_GROWS, Subject(group=group))),
-        evidence=given(
-            Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
-            Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
+        since=observations.since(
+            triage_symptoms.Symptom(triage_symptoms.LAG_GROWS, triage_symptoms.Subject(group=group))
+        ),
+        evidence=cause.given(
+            cause.Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
+            cause.Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
             None
             if limit.sure
-            else Evidence("users have quotas of their own, and who its members are is not known", "the same"),
+            else cause.Evidence("users have quotas of their own, and who its members are is not known", "the same"),
         ),
-        predicted=predict(*((COMMIT_STANDS_STILL, COMMITS_LATER) if written else ()), LAG_GROWS, group=group),
+        predicted=cause.predict(
+            *((triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER) if written else ()),
+            triage_symptoms.LAG_GROWS,
+            group=group,
+        ),
         next=(
-            Next("allow more; or unset it", edits=(SetQuota(limit.entity, CONSUMERS, float(ceil(allow))),)),
-            Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
+            cause.Next("allow more; or unset it", edits=(SetQuota(limit.entity, CONSUMERS, float(ceil(allow))),)),
+            cause.Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
         ),
         beside=not sure,
         fold=("is held back by its quota", "are held back by the quota of their client"),
     )
 
 
-def _read_rates(poll: Poll, group: str) -> Mapping[int, float]:
+def _read_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
     """Return broker -> about how many bytes a second a group reads from it as the leader, over the window of the
     group's trend. Empty where that is unknown.
     """
     return _rates(poll, group, lambda each: each.committed)
 
 
-def write_rates(poll: Poll, group: str) -> Mapping[int, float]:
+def write_rates(poll: triage_symptoms.Poll, group: str) -> Mapping[int, float]:
     """Return broker -> about how many bytes a second are written to it, as the leader, of what a group reads."""
     return _rates(poll, group, lambda each: each.end)
 
 
-def _rates(poll: Poll, group: str, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
+def _rates(poll: triage_symptoms.Poll, group: str, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
     trend = poll.snapshot.lag_trends.get(group)
     if trend is None or trend.last.at <= trend.base.at:
         return {}
@@ -344,7 +350,7 @@ def _rates(poll: Poll, group: str, offset: Callable[[PartitionLag], int]) -> Map
     return found
 
 
-def _record_size(poll: Poll, topic: str) -> float | None:
+def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
     """Return the mean bytes of a record on disk, which are about those that are sent; None if unknown."""
     known = poll.snapshot.topics.get(topic)
     if known is None or not known.partitions:
@@ -405,7 +411,7 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
 # -- rights ------------------------------------------------------------------------------------------------------------
 
 
-def _denied(observations: Observations) -> Iterator[Claim]:
+def _denied(observations: Observations) -> Iterator[cause.Claim]:
     """Yield what brokers refuse to this console: no trouble of the cluster, but a limit of what can be reported about
     it.
     """
@@ -418,18 +424,18 @@ def _denied(observations: Observations) -> Iterator[Claim]:
     for name, mine in sorted(parts.items()):
         what = ", ".join(dict.fromkeys(mine))
         resource = name.removesuffix("_AUTHORIZATION_FAILED").lower().replace("_", " ")
-        yield Claim(
+        yield cause.Claim(
             cause="access-denied",
-            subject=Subject(entity=f"this console: {resource}"),
-            severity=Severity.INFO,
-            certainty=Certainty.CERTAIN,
+            subject=triage_symptoms.Subject(entity=f"this console: {resource}"),
+            severity=cause.Severity.INFO,
+            certainty=cause.Certainty.CERTAIN,
             title=f"brokers refuse this console: {what}",
-            evidence=(Evidence(f"{name} for {what}", "the brokers' answers"),),
-            next=(Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
+            evidence=(cause.Evidence(f"{name} for {what}", "the brokers' answers"),),
+            next=(cause.Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
         )
 
 
-def _untyped(observations: Observations) -> Iterator[Claim]:
+def _untyped(observations: Observations) -> Iterator[cause.Claim]:
     """Yield ACLs that brokers before 3.9 accepted and can't compare with any principal: each authorization that meets
     one fails.
     """
@@ -438,15 +444,15 @@ def _untyped(observations: Observations) -> Iterator[Claim]:
         return
     principals = sorted({acl.principal for acl in wrong})
     who = f"'{principals[0]}'" + (f" and {len(principals) - 1} more" if len(principals) > 1 else "")
-    yield Claim(
+    yield cause.Claim(
         cause="acl-without-type",
-        subject=Subject(entity=f"ACLs of {who}"),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
+        subject=triage_symptoms.Subject(entity=f"ACLs of {who}"),
+        severity=cause.Severity.HIGH,
+        certainty=cause.Certainty.CERTAIN,
         title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
-        evidence=tuple(Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
+        evidence=tuple(cause.Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
         next=(
-            Next(
+            cause.Next(
                 "revoke them; allow User:NAME instead where a user is meant",
                 edits=tuple(RemoveAcl(acl) for acl in wrong[:_ACLS_REVOKED]),
             ),
@@ -459,11 +465,11 @@ def _said(acl: Acl) -> str:
     return f"{acl.permission.name.lower()} '{acl.principal}' {acl.operation.name} on {where}"
 
 
-QUOTAS = (CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
+QUOTAS = (cause.CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
 """Before what a group that is held back looks like."""
 CAUSES = (
-    CauseRule("acl-without-type", _untyped),
-    CauseRule("config-odd", _odd),
-    CauseRule("changed-lately", _changed),
-    CauseRule("access-denied", _denied),
+    cause.CauseRule("acl-without-type", _untyped),
+    cause.CauseRule("config-odd", _odd),
+    cause.CauseRule("changed-lately", _changed),
+    cause.CauseRule("access-denied", _denied),
 )

@@ -12,54 +12,41 @@ from console.model.numbers import time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.snapshot import Snapshot
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause
+from console.triage import symptoms as triage_symptoms
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
-from console.triage.symptoms import (
-    BROKER_GONE,
-    BROKER_SILENT,
-    CLUSTER,
-    COMPACTED_GROWS,
-    DIR_ERROR,
-    DIR_NEARLY_FULL,
-    EPOCH_JUMPS,
-    LEADERLESS,
-    NO_QUORUM_LEADER,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
-    VOTER_BEHIND,
-    Poll,
-    Subject,
-    Symptom,
-    gone,
-    out_of_sync,
-    quorum_silence,
-    voters_away,
-)
 from console.triage.uncleaned import uncleaned
 
 
-def _failed(observations: Observations) -> Iterator[Claim]:
-    for symptom in observations.of(DIR_ERROR):
+def _failed(observations: Observations) -> Iterator[cause.Claim]:
+    for symptom in observations.of(triage_symptoms.DIR_ERROR):
         broker, path = symptom.subject.broker, symptom.subject.dir
         if broker is None:
             continue
         dirs = observations.last.snapshot.log_dirs.get(broker, ())
         failure = next((each.failure for each in dirs if each.path == path), None)
-        yield Claim(
+        yield cause.Claim(
             cause="log-dir-failed",
             subject=symptom.subject,
-            severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.CRITICAL,
+            certainty=cause.Certainty.CERTAIN,
             title=f"broker {broker}: log directory {path} failed",
             since=observations.since(symptom),
-            evidence=(Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
+            evidence=(cause.Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
             predicted=(
-                *predict(DIR_ERROR, subject=symptom.subject),
-                *predict(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
+                *cause.predict(triage_symptoms.DIR_ERROR, subject=symptom.subject),
+                *cause.predict(
+                    triage_symptoms.UNDER_REPLICATED,
+                    triage_symptoms.UNDER_MIN_ISR,
+                    triage_symptoms.LEADERLESS,
+                    brokers=frozenset({broker}),
+                ),
             ),
             next=(
-                Next(f"look at the disk of {path} on broker {broker}; a broker takes it back only when it restarts"),
+                cause.Next(
+                    f"look at the disk of {path} on broker {broker}; a broker takes it back only when it restarts"
+                ),
             ),
         )
 
@@ -70,7 +57,9 @@ TAKEN_IN = timedelta(seconds=10)
 
 def _lasts(observations: Observations, topic: str, number: int) -> bool:
     """Return whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
-    symptom = observations.seen.get((UNDER_REPLICATED, Subject(topic=topic, partition=number)))
+    symptom = observations.seen.get(
+        (triage_symptoms.UNDER_REPLICATED, triage_symptoms.Subject(topic=topic, partition=number))
+    )
     return (
         symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - TAKEN_IN
     )
@@ -79,20 +68,21 @@ def _lasts(observations: Observations, topic: str, number: int) -> bool:
 def _came_back(observations: Observations, broker: int) -> bool:
     """Return whether a broker came back a moment ago: topics and brokers are not read at one time."""
     intervals = [
-        observations.intervals.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)
+        observations.intervals.get((name, triage_symptoms.Subject(broker=broker)), ())
+        for name in (triage_symptoms.BROKER_GONE, triage_symptoms.BROKER_SILENT)
     ]
     ended = [mine[-1].ended for mine in intervals if mine]
     return any(each is not None and each > observations.last.at - TAKEN_IN for each in ended)
 
 
-def _offline(observations: Observations) -> Iterator[Claim]:
+def _offline(observations: Observations) -> Iterator[cause.Claim]:
     """Yield replicas that are offline on brokers that are up: their directory failed, also before DescribeLogDirs
     reports it.
     """
-    known = {subject.broker for name, subject in observations.seen if name == DIR_ERROR}
-    away = gone(observations.last.snapshot) | observations.last.silent
+    known = {subject.broker for name, subject in observations.seen if name == triage_symptoms.DIR_ERROR}
+    away = triage_symptoms.gone(observations.last.snapshot) | observations.last.silent
     offline: dict[int, list[str]] = {}
-    for topic, partition in out_of_sync(observations.last.snapshot.topics):
+    for topic, partition in triage_symptoms.out_of_sync(observations.last.snapshot.topics):
         for broker in partition.offline:
             if broker in known or broker in away or _came_back(observations, broker):
                 continue
@@ -100,17 +90,26 @@ def _offline(observations: Observations) -> Iterator[Claim]:
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
         more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
-        yield Claim(
+        yield cause.Claim(
             cause="log-dir-failed",
-            subject=Subject(broker=broker),
-            severity=Severity.CRITICAL,
-            certainty=Certainty.LIKELY,
+            subject=triage_symptoms.Subject(broker=broker),
+            severity=cause.Severity.CRITICAL,
+            certainty=cause.Certainty.LIKELY,
             title=f"broker {broker}: a log directory failed",
             evidence=(
-                Evidence(f"replicas of {', '.join(places[:3])}{more} are offline on a broker that is up", "Metadata"),
+                cause.Evidence(
+                    f"replicas of {', '.join(places[:3])}{more} are offline on a broker that is up", "Metadata"
+                ),
             ),
-            predicted=predict(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
-            next=(Next(f"look at the disks of broker {broker}; it takes a directory back only when it restarts"),),
+            predicted=cause.predict(
+                triage_symptoms.UNDER_REPLICATED,
+                triage_symptoms.UNDER_MIN_ISR,
+                triage_symptoms.LEADERLESS,
+                brokers=frozenset({broker}),
+            ),
+            next=(
+                cause.Next(f"look at the disks of broker {broker}; it takes a directory back only when it restarts"),
+            ),
         )
 
 
@@ -125,7 +124,7 @@ CERTAIN_BYTES = 1_000_000
 """Bytes that have to be used up until something can be said of who did."""
 
 
-def _filling(observations: Observations) -> Iterator[Claim]:
+def _filling(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the file systems that fill up: directories that share one are one trouble."""
     found = [place for place, samples in observations.dirs.items() if _fills(observations, place, samples)]
     for places in _file_systems(observations, found):
@@ -134,7 +133,10 @@ def _filling(observations: Observations) -> Iterator[Claim]:
 
 def _fills(observations: Observations, place: Place, samples: tuple[DirSample, ...]) -> bool:
     believed = foreseen(samples)
-    nearly = (DIR_NEARLY_FULL, Subject(broker=place[0], dir=place[1])) in observations.seen
+    nearly = (
+        triage_symptoms.DIR_NEARLY_FULL,
+        triage_symptoms.Subject(broker=place[0], dir=place[1]),
+    ) in observations.seen
     return nearly or (believed is not None and believed <= SOON)
 
 
@@ -166,13 +168,15 @@ def _dir(observations: Observations, place: Place) -> LogDir | None:
     return next((each for each in dirs if each.path == place[1]), None)
 
 
-def _fills_up(observations: Observations, places: list[Place]) -> Claim:
+def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
     broker, path = places[0]
     samples = observations.dirs[places[0]]
     left = foreseen(samples) or seconds_left(samples)
-    subjects = [Subject(broker=each[0], dir=each[1]) for each in places]
+    subjects = [triage_symptoms.Subject(broker=each[0], dir=each[1]) for each in places]
     symptoms = [
-        observations.seen[DIR_NEARLY_FULL, each] for each in subjects if (DIR_NEARLY_FULL, each) in observations.seen
+        observations.seen[triage_symptoms.DIR_NEARLY_FULL, each]
+        for each in subjects
+        if (triage_symptoms.DIR_NEARLY_FULL, each) in observations.seen
     ]
     began = [observations.since(each) for each in symptoms]
     known = _dir(observations, places[0])
@@ -185,27 +189,29 @@ def _fills_up(observations: Observations, places: list[Place]) -> Claim:
     elif len(brokers) > 1:
         what = f"{path}, one file system, fills up"
     others = _what_else(observations, places)
-    return Claim(
+    return cause.Claim(
         cause="disk-filling",
         subject=subjects[0],
-        severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
-        certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
+        severity=cause.Severity.CRITICAL if left is not None and left < SOON / 24 else cause.Severity.HIGH,
+        certainty=cause.Certainty.CERTAIN if symptoms else cause.Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
         since=min((each for each in began if each is not None), default=None) if None not in began else None,
-        evidence=given(
-            Evidence(f"{samples[-1].usable:,}{share} bytes are usable", "DescribeLogDirs"),
-            Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs")
+        evidence=cause.given(
+            cause.Evidence(f"{samples[-1].usable:,}{share} bytes are usable", "DescribeLogDirs"),
+            cause.Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs")
             if places[1:]
             else None,
-            Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks") if left else None,
-            Evidence(others, "DescribeLogDirs, two looks") if others else None,
+            cause.Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks") if left else None,
+            cause.Evidence(others, "DescribeLogDirs, two looks") if others else None,
             *_cordoned(known),
         ),
-        predicted=tuple(each for subject in subjects for each in predict(DIR_NEARLY_FULL, subject=subject)),
-        next=given(
-            Next("find what else writes there: other programs, their logs, dumps") if others else None,
-            Next("find what grows: topics by size, retention"),
-            Next(
+        predicted=tuple(
+            each for subject in subjects for each in cause.predict(triage_symptoms.DIR_NEARLY_FULL, subject=subject)
+        ),
+        next=cause.given(
+            cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
+            cause.Next("find what grows: topics by size, retention"),
+            cause.Next(
                 f"move replicas to other brokers (outside the console: kac moves drain {broker})",
                 f"drain broker {broker}",
             ),
@@ -228,39 +234,41 @@ def _what_else(observations: Observations, places: list[Place]) -> str:
     )
 
 
-def _cordoned(known: LogDir | None) -> Iterator[Evidence]:
+def _cordoned(known: LogDir | None) -> Iterator[cause.Evidence]:
     if known is not None and known.cordoned:
-        yield Evidence("it is cordoned: no new replica is put there", "DescribeLogDirs")
+        yield cause.Evidence("it is cordoned: no new replica is put there", "DescribeLogDirs")
 
 
-def _cleaner(observations: Observations) -> Iterator[Claim]:
+def _cleaner(observations: Observations) -> Iterator[cause.Claim]:
     """Yield compacted logs of one broker that are far larger than their other replicas."""
     for each in uncleaned(observations.last.snapshot):
-        subject = Subject(broker=each.broker)
+        subject = triage_symptoms.Subject(broker=each.broker)
         odd = {
             key: values for key, values in odd_keys(observations.last.snapshot, each.broker).items() if "cleaner" in key
         }
-        yield Claim(
+        yield cause.Claim(
             cause="cleaner-stopped",
             subject=subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.LIKELY,
             title=f"broker {each.broker} does not compact its logs",
-            since=observations.since(Symptom(COMPACTED_GROWS, subject)),
+            since=observations.since(triage_symptoms.Symptom(triage_symptoms.COMPACTED_GROWS, subject)),
             evidence=(
-                Evidence(
+                cause.Evidence(
                     f"{each.topic}/{each.partition} has {each.size:,} bytes there, {each.other:,} on the next largest "
                     f"replica; {each.replicas} partitions in all",
                     "DescribeLogDirs",
                 ),
                 *(
-                    Evidence(f"{key} is {mine}, {others} on the others", "DescribeConfigs")
+                    cause.Evidence(f"{key} is {mine}, {others} on the others", "DescribeConfigs")
                     for key, (mine, others) in odd.items()
                 ),
             ),
-            predicted=predict(COMPACTED_GROWS, subject=subject),
+            predicted=cause.predict(triage_symptoms.COMPACTED_GROWS, subject=subject),
             next=(
-                Next("look at its log-cleaner.log and uncleanable-partitions-count: a dead cleaner needs a restart"),
+                cause.Next(
+                    "look at its log-cleaner.log and uncleanable-partitions-count: a dead cleaner needs a restart"
+                ),
             ),
         )
 
@@ -268,45 +276,47 @@ def _cleaner(observations: Observations) -> Iterator[Claim]:
 # -- the quorum --------------------------------------------------------------------------------------------------------
 
 
-def _lost(observations: Observations) -> Iterator[Claim]:
+def _lost(observations: Observations) -> Iterator[cause.Claim]:
     failure = next((each for each in observations.last.snapshot.failures if each.part == Part.QUORUM), None)
-    symptom = observations.seen.get((NO_QUORUM_LEADER, CLUSTER))
+    symptom = observations.seen.get((triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.CLUSTER))
     if symptom is None:
         return
-    yield Claim(
+    yield cause.Claim(
         cause="quorum-lost",
-        subject=CLUSTER,
-        severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN if observations.last.snapshot.quorum is not None else Certainty.LIKELY,
+        subject=triage_symptoms.CLUSTER,
+        severity=cause.Severity.CRITICAL,
+        certainty=cause.Certainty.CERTAIN if observations.last.snapshot.quorum is not None else cause.Certainty.LIKELY,
         title="the metadata quorum has no leader",
         since=observations.since(symptom),
-        evidence=given(
-            Evidence(_without_leader(observations.last), "DescribeQuorum"),
-            Evidence(str(failure.failure), "DescribeQuorum") if failure is not None else None,
+        evidence=cause.given(
+            cause.Evidence(_without_leader(observations.last), "DescribeQuorum"),
+            cause.Evidence(str(failure.failure), "DescribeQuorum") if failure is not None else None,
             *_who_votes(observations.last, str(failure.failure) if failure is not None else ""),
         ),
-        predicted=predict(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
-        next=(Next(_majority_back(observations.last)), *_ask_controllers(observations.last.snapshot)),
+        predicted=cause.predict(
+            triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.VOTER_BEHIND, triage_symptoms.EPOCH_JUMPS
+        ),
+        next=(cause.Next(_majority_back(observations.last)), *_ask_controllers(observations.last.snapshot)),
     )
 
 
-def _ask_controllers(snapshot: Snapshot) -> Iterator[Next]:
+def _ask_controllers(snapshot: Snapshot) -> Iterator[cause.Next]:
     """Yield where to look on, where brokers were asked: they do not say which controllers are down."""
     addresses = () if snapshot.cluster.controllers else controllers_addresses(snapshot)
     if addresses:
-        yield Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
+        yield cause.Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
 
 
-def _who_votes(poll: Poll, told: str) -> Iterator[Evidence]:
+def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence]:
     """Yield who votes, as was said last or is configured; that it is not known, where controllers are asked. told: what
     is said beside it."""
     known = known_voters(poll.snapshot)
     if (text := voters_text(known)) in told or (known is None and not poll.snapshot.cluster.controllers):
         return
-    yield Evidence(text, "DescribeConfigs" if known is not None and known.at is None else "DescribeQuorum")
+    yield cause.Evidence(text, "DescribeConfigs" if known is not None and known.at is None else "DescribeQuorum")
 
 
-def _majority_back(poll: Poll) -> str:
+def _majority_back(poll: triage_symptoms.Poll) -> str:
     """Return what to start so that there is a leader again: by name where controllers are asked."""
     text = "bring back a majority of the controllers: nothing can be changed until then"
     controllers = {each.id for each in poll.snapshot.cluster.controllers}
@@ -324,62 +334,65 @@ def _majority_back(poll: Poll) -> str:
     return f"start {which} before any broker: {needed} voters are needed"
 
 
-def _without_leader(poll: Poll) -> str:
-    quorum, away = poll.snapshot.quorum, voters_away(poll)
+def _without_leader(poll: triage_symptoms.Poll) -> str:
+    quorum, away = poll.snapshot.quorum, triage_symptoms.voters_away(poll)
     others = "other controllers" if poll.snapshot.cluster.controllers else "brokers"
     if quorum is not None and len(away) > len(quorum.voters) // 2:
         return f"voters {', '.join(map(str, sorted(away)))} are away, {len(away)} of {len(quorum.voters)}"
+    silence = f"{triage_symptoms.quorum_silence(poll):.0f} s"
     if quorum is not None and quorum.leader_id >= 0:
-        return f"not described for {quorum_silence(poll):.0f} s, while {others} answer"
+        return f"not described for {silence}, while {others} answer"
     if quorum is None:
-        return f"not described since it was first asked about, {quorum_silence(poll):.0f} s ago, while {others} answer"
+        return f"not described since it was first asked about, {silence} ago, while {others} answer"
     return "no leader of the metadata log"
 
 
-def _unstable(observations: Observations) -> Iterator[Claim]:
-    symptom = observations.seen.get((EPOCH_JUMPS, CLUSTER))
+def _unstable(observations: Observations) -> Iterator[cause.Claim]:
+    symptom = observations.seen.get((triage_symptoms.EPOCH_JUMPS, triage_symptoms.CLUSTER))
     if symptom is None:
         return
     first, last = observations.epochs[0], observations.epochs[-1]
-    yield Claim(
+    yield cause.Claim(
         cause="quorum-unstable",
-        subject=CLUSTER,
-        severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN,
+        subject=triage_symptoms.CLUSTER,
+        severity=cause.Severity.CRITICAL,
+        certainty=cause.Certainty.CERTAIN,
         title="the controller changes again and again",
         since=observations.epochs[1][1],
         times=len(observations.epochs) - 1,
-        evidence=(Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),),
-        predicted=predict(EPOCH_JUMPS, VOTER_BEHIND),
-        next=(Next("look at the controllers: garbage collection, disk, the network between them"),),
+        evidence=(
+            cause.Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),
+        ),
+        predicted=cause.predict(triage_symptoms.EPOCH_JUMPS, triage_symptoms.VOTER_BEHIND),
+        next=(cause.Next("look at the controllers: garbage collection, disk, the network between them"),),
     )
 
 
-def _voter(observations: Observations) -> Iterator[Claim]:
+def _voter(observations: Observations) -> Iterator[cause.Claim]:
     quorum = observations.last.snapshot.quorum
-    for symptom in observations.of(VOTER_BEHIND):
+    for symptom in observations.of(triage_symptoms.VOTER_BEHIND):
         broker = symptom.subject.broker
         if quorum is None:
             continue
         lag = next(voter.lag for voter in quorum.voters if voter.id == broker)
         leader = "the end of the log" if quorum.leader_id < 0 else f"leader {quorum.leader_id}"
-        yield Claim(
+        yield cause.Claim(
             cause="voter-lagging",
             subject=symptom.subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            severity=cause.Severity.HIGH,
+            certainty=cause.Certainty.CERTAIN,
             title=f"controller {broker} is behind the metadata log",
             since=observations.since(symptom),
-            evidence=(Evidence(f"{lag:,} records behind {leader}", "DescribeQuorum"),),
-            predicted=predict(VOTER_BEHIND, subject=symptom.subject),
-            next=(Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
+            evidence=(cause.Evidence(f"{lag:,} records behind {leader}", "DescribeQuorum"),),
+            predicted=cause.predict(triage_symptoms.VOTER_BEHIND, subject=symptom.subject),
+            next=(cause.Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
         )
 
 
 def _quorum_stands(observations: Observations) -> str:
     poll = observations.last
     quorum = poll.snapshot.quorum
-    if quorum is None or quorum.leader_id < 0 or quorum.leader_id in poll.silent | gone(poll.snapshot):
+    if quorum is None or quorum.leader_id < 0 or quorum.leader_id in poll.silent | triage_symptoms.gone(poll.snapshot):
         return ""
     began = observations.epochs[-1][1] if observations.epochs else observations.began
     return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"
@@ -391,13 +404,15 @@ def _dirs_stand(observations: Observations) -> str:
 
 
 QUORUM = (
-    CauseRule("quorum-lost", _lost, _quorum_stands),
-    CauseRule("quorum-unstable", _unstable),
-    CauseRule("voter-lagging", _voter),
+    cause.CauseRule("quorum-lost", _lost, _quorum_stands),
+    cause.CauseRule("quorum-unstable", _unstable),
+    cause.CauseRule("voter-lagging", _voter),
 )
 CAUSES = (
-    CauseRule("log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand),
-    CauseRule("disk-filling", _filling),
-    CauseRule("cleaner-stopped", _cleaner),
+    cause.CauseRule(
+        "log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand
+    ),
+    cause.CauseRule("disk-filling", _filling),
+    cause.CauseRule("cleaner-stopped", _cleaner),
     *QUORUM,
 )

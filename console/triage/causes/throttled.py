@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from console.model.quota import effective
 from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
+from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
@@ -22,7 +22,7 @@ MOST = 20
 USER = "User:"
 
 
-def _by_log(observations: Observations) -> Iterator[Claim]:
+def _by_log(observations: Observations) -> Iterator[cause.Claim]:
     held = [
         each
         for each in observations.last.facts.request_logs.throttled.items()
@@ -48,33 +48,35 @@ def _groups(observations: Observations) -> dict[str, list[str]]:
     return found
 
 
-def _claim(observations: Observations, client: Client, much: Throttled, group: str | None) -> Claim:
+def _claim(observations: Observations, client: Client, much: Throttled, group: str | None) -> cause.Claim:
     user = client.principal.removeprefix(USER)
     key = KEYS.get(client.api, "request_percentage")
     limit = effective(observations.last.snapshot.quotas, user, client.client_id, key)
     name = f"client {client.client_id or 'without an id'}"
     title = f"{name} of {client.principal} is throttled: {much.throttled:,} of {much.requests:,} {client.api} requests"
-    return Claim(
+    return cause.Claim(
         cause="quota-exceeded",
         subject=Subject(group=group, entity=f"client-id {client.client_id}"),
-        severity=Severity.HIGH if group is not None else Severity.WARNING,
-        certainty=Certainty.CERTAIN,
+        severity=cause.Severity.HIGH if group is not None else cause.Severity.WARNING,
+        certainty=cause.Certainty.CERTAIN,
         title=title,
         times=much.throttled,
-        evidence=given(
-            Evidence(
+        evidence=cause.given(
+            cause.Evidence(
                 f"{much.throttled:,} of {much.requests:,} requests within {WINDOW.total_seconds():.0f} s, "
                 f"for up to {much.most_ms:,} ms",
                 f"request log {', '.join(observations.last.facts.request_logs.files[:3])}",
             ),
-            Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas")
+            cause.Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas")
             if limit is not None
             else None,
         ),
-        predicted=predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
-        next=given(
-            Next("find out what it sends or reads so much for"),
-            Next("allow more", edits=(SetQuota(limit.entity, key, 2 * limit.value),)) if limit is not None else None,
+        predicted=cause.predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
+        next=cause.given(
+            cause.Next("find out what it sends or reads so much for"),
+            cause.Next("allow more", edits=(SetQuota(limit.entity, key, 2 * limit.value),))
+            if limit is not None
+            else None,
         ),
     )
 
@@ -84,4 +86,4 @@ def _unread(observations: Observations) -> Iterator[tuple[str, str]]:
         yield f"request log {path}: {why}", why.remedy
 
 
-CAUSES = (CauseRule("quota-exceeded", _by_log, hides=_unread),)
+CAUSES = (cause.CauseRule("quota-exceeded", _by_log, hides=_unread),)

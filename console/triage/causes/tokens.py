@@ -11,7 +11,7 @@ from console.model.snapshot import Snapshot
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
 from console.plan.edits import BROKERS_OWN, MakeToken, Renew
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
+from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject, cluster_time
 
@@ -25,7 +25,7 @@ MOST = 3
 """Tokens of an owner that are named each by itself."""
 
 
-def _ending(observations: Observations) -> Iterator[Claim]:
+def _ending(observations: Observations) -> Iterator[cause.Claim]:
     poll = observations.last
     now, period = round(cluster_time(poll).timestamp() * 1000), _period_ms(poll.snapshot)
     by_owner: dict[str, list[DelegationToken]] = {}
@@ -62,19 +62,19 @@ def _is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> b
     )
 
 
-def _claim(owner: str, tokens: list[DelegationToken], now: int) -> Claim:
+def _claim(owner: str, tokens: list[DelegationToken], now: int) -> cause.Claim:
     first = tokens[0]
     left = first.expires - now
     which = f"token {first.id} of {owner} ends" if len(tokens) == 1 else f"{len(tokens):,} tokens of {owner} end"
     renewable = [each for each in tokens if each.expires < each.max_time]
-    return Claim(
+    return cause.Claim(
         cause="token-expiring",
         subject=Subject(entity=owner),
-        severity=Severity.HIGH if left < _HOUR else Severity.WARNING,
-        certainty=Certainty.LIKELY,
+        severity=cause.Severity.HIGH if left < _HOUR else cause.Severity.WARNING,
+        certainty=cause.Certainty.LIKELY,
         title=f"{which} in {minutes(left)}"
         + (", and is not renewed" if renewable == tokens[:1] else ", and are not renewed" if renewable else ""),
-        evidence=tuple(Evidence(_fact(each), "DescribeDelegationToken") for each in tokens[:MOST]),
+        evidence=tuple(cause.Evidence(_fact(each), "DescribeDelegationToken") for each in tokens[:MOST]),
         next=tuple(_steps(owner, renewable, len(tokens) - len(renewable))),
     )
 
@@ -87,13 +87,13 @@ def _fact(token: DelegationToken) -> str:
     return f"{ends}; up to {utc_time(token.max_time)} it may be renewed by its owner{renewers}"
 
 
-def _steps(owner: str, renewable: list[DelegationToken], over: int) -> Iterator[Next]:
+def _steps(owner: str, renewable: list[DelegationToken], over: int) -> Iterator[cause.Next]:
     if renewable:
         text = f"renew {'it' if len(renewable) == 1 else 'them'}: clients are refused from its end on"
-        yield Next(text, edits=tuple(Renew(each.id, BROKERS_OWN) for each in renewable))
+        yield cause.Next(text, edits=tuple(Renew(each.id, BROKERS_OWN) for each in renewable))
     if over:
         text = f"make another one for its clients before then: {plural(over, 'token')} can't be renewed"
-        yield Next(text, edits=(MakeToken(owner),))
+        yield cause.Next(text, edits=(MakeToken(owner),))
 
 
-CAUSES = (CauseRule("token-expiring", _ending),)
+CAUSES = (cause.CauseRule("token-expiring", _ending),)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import commas
 from console.model.parts import Part
-from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
+from console.present import brokers as present_brokers
 from console.present.names import DEFAULT
 from console.present.text import Line
 from console.tui import keymap
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 
-class BrokersView(OwnLinesView[BrokerRow]):
+class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
     """One row for each broker and one for the cluster default; Enter opens its configs."""
 
     NAME = keymap.BROKERS
@@ -34,14 +34,14 @@ class BrokersView(OwnLinesView[BrokerRow]):
     NEEDS = Part.CLUSTER
     ENTER = "configs"
     BINDINGS = bindings(keymap.BROKERS)
-    NOUN = BROKERS
-    COLUMNS = BROKERS.layout
+    NOUN = present_brokers.BROKERS
+    COLUMNS = present_brokers.BROKERS.layout
     EMPTY = "no brokers"
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
         super().__init__(cluster)
         self._navigator, self._editing, self._message = navigator, editing, message
-        self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
+        self._loads: tuple[object, Mapping[int, present_brokers.BrokerLoad]] = (None, {})
         self._rates = ShownRates(self)
 
     def inputs(self) -> tuple[object, ...]:
@@ -85,17 +85,17 @@ class BrokersView(OwnLinesView[BrokerRow]):
         """Read versions. Disk use is read with the rates."""
         await self.session.read_whole(Part.VERSIONS)
 
-    def rows(self) -> list[BrokerRow]:
+    def rows(self) -> list[present_brokers.BrokerRow]:
         """Return the cluster default, then the brokers."""
         if self.snapshot.topics is not self._loads[0]:
-            self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
+            self._loads = (self.snapshot.topics, present_brokers.broker_loads(self.snapshot))
         if not self.known():
             return []
-        return broker_rows(
+        return present_brokers.broker_rows(
             self.snapshot, self.plan, self._loads[1], self._rates.by_leader(), is_led=self.cluster.triage.is_led
         )
 
-    def key(self, row: BrokerRow) -> Hashable:
+    def key(self, row: present_brokers.BrokerRow) -> Hashable:
         """Return the name of the config resource: the broker's id as text, ``""`` for the cluster default."""
         return row.key
 
@@ -103,21 +103,21 @@ class BrokersView(OwnLinesView[BrokerRow]):
         """Return ``broker 3``, or the cluster default."""
         return f"broker {key or DEFAULT}"
 
-    def words(self, row: BrokerRow) -> str:
+    def words(self, row: present_brokers.BrokerRow) -> str:
         """Return id, host and rack."""
         broker = row.broker
         return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
 
-    def in_trouble(self, row: BrokerRow) -> bool:
+    def in_trouble(self, row: present_brokers.BrokerRow) -> bool:
         """Return whether the broker has a symptom, or a config of the row is one."""
         found = self.trouble.found
         return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
 
     def status(self) -> Line:
         """Return the quorum's leader and health."""
-        return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
+        return present_brokers.quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
-    def target_of(self, row: BrokerRow) -> ConfigResource:
+    def target_of(self, row: present_brokers.BrokerRow) -> ConfigResource:
         """Return the resource of the broker's configs, or the cluster default."""
         return row.resource
 

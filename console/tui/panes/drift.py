@@ -10,11 +10,11 @@ from console.lake.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.present import lake_rows
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
-from console.present.lake_rows import START, DriftRow, drift_columns, drift_lines, drift_rows, row_name
 from console.present.text import Cell, Line, clean
-from console.session.lake_staging import AS_THE_LAKE_SAYS, CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
+from console.session import lake_staging
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import bindings
@@ -31,14 +31,14 @@ _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
-class DriftView(LakeView[DriftRow]):
+class DriftView(LakeView[lake_rows.DriftRow]):
     """One row for each key that differs. Enter stages the edits that align it."""
 
     NAME = keymap.DRIFT
     TABLE = "drift"
     ENTER = "align"
     BINDINGS = bindings(keymap.DRIFT)
-    COLUMNS = drift_columns("broker", ()).layout
+    COLUMNS = lake_rows.drift_columns("broker", ()).layout
     EMPTY = "nothing differs"
     ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"
 
@@ -48,17 +48,17 @@ class DriftView(LakeView[DriftRow]):
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
-        self._columns = drift_columns(*self._drawn)
-        self._made: tuple[tuple[object, ...], list[DriftRow]] = ((), [])
+        self._columns = lake_rows.drift_columns(*self._drawn)
+        self._made: tuple[tuple[object, ...], list[lake_rows.DriftRow]] = ((), [])
 
     def question(self) -> Hashable:
         """Return the scope: brokers, clusters or the baseline."""
         return self._scope
 
-    def find(self, tables: Tables) -> Sequence[DriftRow]:
+    def find(self, tables: Tables) -> Sequence[lake_rows.DriftRow]:
         """Return what differs: between clusters in all of them, else in this one. Raises LakeError."""
         cluster = None if self._scope == "cluster" else self.cluster_id
-        return drift_rows(drift(tables, cluster, self._scope), self._scope)
+        return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
         """Show how brokers differ now, or what changed since the console began."""
@@ -71,21 +71,21 @@ class DriftView(LakeView[DriftRow]):
             found = brokers_now(self.snapshot)
         elif self._scope == "baseline" and record is not None:
             found = since_start(record, self.cluster_id)
-        self._made = (of, drift_rows(found, self._scope))
+        self._made = (of, lake_rows.drift_rows(found, self._scope))
         self.take(LakeAnswer(self._made[1], None, (), ()), "")
 
-    def rows(self) -> Sequence[DriftRow]:
+    def rows(self) -> Sequence[lake_rows.DriftRow]:
         """Return the answer. Its peers decide on the columns."""
-        rows: Sequence[DriftRow] = self._answer.rows  # type: ignore[assignment]
+        rows: Sequence[lake_rows.DriftRow] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def draw(self) -> None:
         """Set a column for each peer, then the rows."""
         self._peers = self._names()
-        scope = START if self._scope == "baseline" and self.is_without else self._scope
+        scope = lake_rows.START if self._scope == "baseline" and self.is_without else self._scope
         if (scope, self._peers) != self._drawn:
             self._drawn = (scope, self._peers)
-            self._columns = drift_columns(*self._drawn)
+            self._columns = lake_rows.drift_columns(*self._drawn)
             self.table.set_columns(self._columns.layout, ListRows((), self.key, self.cells))
         super().draw()
 
@@ -99,23 +99,25 @@ class DriftView(LakeView[DriftRow]):
             return (self.cluster_id,)
         return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
 
-    def key(self, row: DriftRow) -> Hashable:
+    def key(self, row: lake_rows.DriftRow) -> Hashable:
         """Return entity and config key."""
         return row.entity, row.attr
 
-    def words(self, row: DriftRow) -> str:
+    def words(self, row: lake_rows.DriftRow) -> str:
         """Return the key, its values and the peers that differ."""
-        return " ".join((row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values())))
+        return " ".join(
+            (lake_rows.row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values()))
+        )
 
-    def in_trouble(self, _row: DriftRow) -> bool:
+    def in_trouble(self, _row: lake_rows.DriftRow) -> bool:
         """Return True: each row differs."""
         return True
 
-    def cells(self, row: DriftRow) -> list[Cell]:
+    def cells(self, row: lake_rows.DriftRow) -> list[Cell]:
         """Return the cells of a row."""
         return self._columns.cells(row)
 
-    def sort_key(self, column: str) -> Callable[[DriftRow], Any]:
+    def sort_key(self, column: str) -> Callable[[lake_rows.DriftRow], Any]:
         """Return the column's key."""
         return self._columns.sort_key(column)
 
@@ -143,24 +145,35 @@ class DriftView(LakeView[DriftRow]):
         record = self._journal.events.record
         return clock(record.began) if record is not None else "the start"
 
-    def details(self, row: DriftRow) -> list[Line]:
+    def details(self, row: lake_rows.DriftRow) -> list[Line]:
         """Return each peer that differs, and what Enter stages."""
-        texts = [edit_text(wish.edit) for wish in self._wishes(row)]
+        texts = [lake_staging.edit_text(wish.edit) for wish in self._wishes(row)]
         more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
         does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
         if self.is_without:
-            return [[(row_name(row), "")], *drift_lines(row, f"at {self._start()} it was ", "as they are now"), *does]
-        return [[(row_name(row), "")], *drift_lines(row), *does]
+            return [
+                [(lake_rows.row_name(row), "")],
+                *lake_rows.drift_lines(row, f"at {self._start()} it was ", "as they are now"),
+                *does,
+            ]
+        return [[(lake_rows.row_name(row), "")], *lake_rows.drift_lines(row), *does]
 
-    def _wishes(self, row: DriftRow) -> list[Wish]:
+    def _wishes(self, row: lake_rows.DriftRow) -> list[lake_staging.Wish]:
         """Return an edit for each peer of this cluster that differs."""
         return [self._wish(each) for each in row.odd.values()]
 
-    def _wish(self, odd: Drifted) -> Wish:
+    def _wish(self, odd: Drifted) -> lake_staging.Wish:
         if odd.cluster_id != self.cluster_id:
-            return Wish(NoEdit(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
-        source = "as it was read" if self.is_without else AS_THE_LAKE_SAYS
-        return Wish(align(odd, self.session.snapshot), odd.this_value, effective=odd.scope == "broker", source=source)
+            return lake_staging.Wish(
+                lake_staging.NoEdit(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)")
+            )
+        source = "as it was read" if self.is_without else lake_staging.AS_THE_LAKE_SAYS
+        return lake_staging.Wish(
+            lake_staging.align(odd, self.session.snapshot),
+            odd.this_value,
+            effective=odd.scope == "broker",
+            source=source,
+        )
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the edits that align the rows meant."""
@@ -168,7 +181,7 @@ class DriftView(LakeView[DriftRow]):
         self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)], self.left_out())
         self.table.set_marks(())
 
-    def target_of(self, row: DriftRow) -> ConfigResource | QuotaEntity | None:
+    def target_of(self, row: lake_rows.DriftRow) -> ConfigResource | QuotaEntity | None:
         """Return the entity of the key, None if several brokers differ."""
         odd = next(iter(row.odd.values()), None)
         if odd is None or (self._scope == "broker" and len(row.odd) > 1):
@@ -176,7 +189,7 @@ class DriftView(LakeView[DriftRow]):
         type_, name = odd.entity
         if type_ == "quota":
             return QuotaEntity.of(entities.quota_parts(name))
-        return config_resource(type_, name) if type_ in CONFIG_TYPES else None
+        return lake_staging.config_resource(type_, name) if type_ in lake_staging.CONFIG_TYPES else None
 
     def do_scope(self) -> None:
         """Compare brokers, clusters, or this cluster with the baseline."""

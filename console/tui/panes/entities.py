@@ -9,7 +9,7 @@ from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.name_order import in_order
 from console.model.parts import Part
-from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count, set_lines, staged_lines
+from console.present import configs
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
@@ -33,8 +33,8 @@ class EntitiesView(BesideView[ConfigResource]):
     TROUBLED = "configs"
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)
-    NOUN = ENTITIES
-    COLUMNS = ENTITIES.layout
+    NOUN = configs.ENTITIES
+    COLUMNS = configs.ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
@@ -100,7 +100,7 @@ class EntitiesView(BesideView[ConfigResource]):
     def _overrides(self, resource: ConfigResource) -> int | None:
         """Return the number of configs that an entity overrides; None if they were not read."""
         entries = self.snapshot.configs.get(resource)
-        return None if entries is None else own_count(entries, resource)
+        return None if entries is None else configs.own_count(entries, resource)
 
     def rows(self) -> list[ConfigResource]:
         """Return all entities, or those with overrides or staged edits."""
@@ -119,10 +119,10 @@ class EntitiesView(BesideView[ConfigResource]):
         """Return kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
-    def shown(self) -> Callable[[ConfigResource], EntityRow]:
+    def shown(self) -> Callable[[ConfigResource], configs.EntityRow]:
         """Return the function that adds to an entity what is known beside the entities."""
-        facts = EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
-        return lambda row: EntityRow(row, facts)
+        facts = configs.EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
+        return lambda row: configs.EntityRow(row, facts)
 
     def status(self) -> Line:
         """Return the age of the overrides, whether only some are shown, and the number of entities."""
@@ -140,8 +140,8 @@ class EntitiesView(BesideView[ConfigResource]):
 
     def details(self, row: ConfigResource) -> list[Line]:
         """Return what the entity sets, or is staged to."""
-        staged = staged_lines(row, self.plan, self.snapshot)
-        return [[(resource(row), "")], *set_lines(row, self.snapshot, staged)]
+        staged = configs.staged_lines(row, self.plan, self.snapshot)
+        return [[(resource(row), "")], *configs.set_lines(row, self.snapshot, staged)]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the configs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
-from console.present.find import READ, Hit, Hits, Known, find, unread
+from console.present import find as present_find
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.present.topics import unread_count
@@ -31,11 +31,11 @@ TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
 
 
-class FindView(TableView[Hit]):
+class FindView(TableView[present_find.Hit]):
     """One row for each row of a pane that contains the text."""
 
     NAME = keymap.FIND
-    PARTS = frozenset(READ)
+    PARTS = frozenset(present_find.READ)
     MORE_EVERY = 1
     MARKS = False
     ENTER = "go there"
@@ -49,8 +49,8 @@ class FindView(TableView[Hit]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, message: MessageLine, journal: Journal) -> None:
         super().__init__(cluster)
         self._navigator, self._message, self._journal = navigator, message, journal
-        self._found: tuple[Hits, ...] = ()
-        self._rows: list[Hit] = []
+        self._found: tuple[present_find.Hits, ...] = ()
+        self._rows: list[present_find.Hit] = []
         self._searched: tuple[object, ...] = ()
         self._ended = False
         self._turns = Turns(Pace(AGAIN))
@@ -79,7 +79,7 @@ class FindView(TableView[Hit]):
         """Search the snapshot; then read the parts that are missing, and search them. Raises AdminError."""
         self._search()
         session = self.session
-        missing = unread(self.snapshot)
+        missing = present_find.unread(self.snapshot)
         readers: dict[str, Callable[[], Awaitable[object]]] = {
             Part.CLUSTER: session.read_cluster,
             Part.TOPICS: self.cluster.reading.all_topics,
@@ -103,7 +103,7 @@ class FindView(TableView[Hit]):
         snapshot = self.snapshot
         record = self._journal.events.record
         events = record.events if record is not None else ()
-        known = Known(snapshot, self.plan, events, self.cluster.triage.verdict)
+        known = present_find.Known(snapshot, self.plan, events, self.cluster.triage.verdict)
         made_of = (self.text, *(getattr(snapshot, part) for part in _PARTS), self.plan, events, known.verdict)
         is_same = bool(self._searched) and all(a is b for a, b in zip(made_of, self._searched, strict=True))
         if is_same or not self._turns.is_due():
@@ -116,10 +116,10 @@ class FindView(TableView[Hit]):
 
         start(self, work, group="find", name="find", exclusive=True)
 
-    async def _run(self, text: str, known: Known) -> None:
+    async def _run(self, text: str, known: present_find.Known) -> None:
         """Search on another thread, and show the hits of each pane as they are found."""
-        found: list[Hits] = []
-        each = find(text, known)
+        found: list[present_find.Hits] = []
+        each = present_find.find(text, known)
         while (hits := await asyncio.to_thread(next, each, None)) is not None:
             found.append(hits)
             if not self._ended:
@@ -127,28 +127,28 @@ class FindView(TableView[Hit]):
         self._ended = True
         self._show(found)
 
-    def _show(self, found: Sequence[Hits]) -> None:
+    def _show(self, found: Sequence[present_find.Hits]) -> None:
         self._found = tuple(found)
         self._rows = [hit for hits in found for hit in hits.hits]
         self.update()
 
-    def rows(self) -> Sequence[Hit]:
+    def rows(self) -> Sequence[present_find.Hit]:
         """Return the hits, by pane."""
         return self._rows
 
-    def key(self, row: Hit) -> Hashable:
+    def key(self, row: present_find.Hit) -> Hashable:
         """Return the pane, and the row's key there."""
         return row.pane, row.row
 
-    def words(self, row: Hit) -> str:
+    def words(self, row: present_find.Hit) -> str:
         """Return the text of the line."""
         return f"{row.pane} {row.name} {row.shows}"
 
-    def cells(self, row: Hit) -> list[Cell]:
+    def cells(self, row: present_find.Hit) -> list[Cell]:
         """Return the cells of a row."""
         return [(_title(row.pane), "muted"), row.name, (row.shows, "muted")]
 
-    def sort_key(self, column: str) -> Callable[[Hit], Any]:
+    def sort_key(self, column: str) -> Callable[[present_find.Hit], Any]:
         """Return a key by pane, or by name."""
         return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
 
@@ -168,7 +168,7 @@ class FindView(TableView[Hit]):
         """Return what was not read, and the number of hits."""
         count = sum(hits.total for hits in self._found)
         listed = len(self._rows)
-        missing = [TITLES.get(part, part) for part in unread(self.snapshot)]
+        missing = [TITLES.get(part, part) for part in present_find.unread(self.snapshot)]
         if topics := unread_count(self.snapshot):
             missing.append(f"configs of {plural(topics, 'topic')}")
         line: Line = [(f"not read: {', '.join(missing)}  ", "changed")] if missing else []
@@ -213,7 +213,7 @@ def _title(pane: str) -> str:
     return TITLES.get(pane, pane.capitalize())
 
 
-def place_of(hit: Hit) -> tuple[Place, Hashable]:
+def place_of(hit: present_find.Hit) -> tuple[Place, Hashable]:
     """Return the place of a hit, and the key of its row there."""
     if hit.pane == "configs" and isinstance(hit.row, tuple) and isinstance(hit.row[0], ConfigResource):
         return Place(keymap.CONFIGS, pane_named(keymap.ENTITIES).pane, hit.row[0]), hit.row[1]

@@ -14,16 +14,7 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.parts import Part
-from console.present.groups import (
-    GROUPS,
-    LAGS,
-    GroupRow,
-    PartitionRow,
-    group_line,
-    group_lines,
-    partition_rows,
-    task_lines,
-)
+from console.present import groups
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.editing import Editing
@@ -58,8 +49,8 @@ class GroupsView(BesideView[Group]):
     TROUBLED = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)
-    NOUN = GROUPS
-    COLUMNS = GROUPS.layout
+    NOUN = groups.GROUPS
+    COLUMNS = groups.GROUPS.layout
     EMPTY = "no groups"
     MORE_EVERY = 1
 
@@ -114,15 +105,15 @@ class GroupsView(BesideView[Group]):
         """Return name, state and type."""
         return f"{row.name} {row.state} {row.type}"
 
-    def shown(self) -> Callable[[Group], GroupRow]:
+    def shown(self) -> Callable[[Group], groups.GroupRow]:
         """Return the function that adds to a group its lag and trend."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
-        return lambda group: GroupRow(group, lags.get(group.name), trends.get(group.name))
+        return lambda group: groups.GroupRow(group, lags.get(group.name), trends.get(group.name))
 
     def details(self, row: Group) -> list[Line]:
         """Return how the group does, and its partitions of the highest lag."""
         lag, trend = self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)
-        return [[(clean(row.name), "")], *group_lines(row, lag, trend, self.app.size.height)]
+        return [[(clean(row.name), "")], *groups.group_lines(row, lag, trend, self.app.size.height)]
 
     def target_of(self, row: Group) -> ConfigResource:
         """Return the resource of the group's configs."""
@@ -159,14 +150,14 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     MARKS = False
     BINDINGS = bindings(keymap.GROUP)
     ROWS_ARE_PARTS = True
-    NOUN = LAGS
-    COLUMNS = LAGS.layout
+    NOUN = groups.LAGS
+    COLUMNS = groups.LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
         super().__init__(cluster)
         self._navigator, self._editing = navigator, editing
-        self._row_maker: tuple[tuple[object, object], Callable[[PartitionLag], PartitionRow]] | None = None
+        self._row_maker: tuple[tuple[object, object], Callable[[PartitionLag], groups.PartitionRow]] | None = None
 
     @property
     def group(self) -> str:
@@ -199,11 +190,11 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         """Return the partitions, by topic and number."""
         return self.lag.partitions if self.lag else ()
 
-    def shown(self) -> Callable[[PartitionLag], PartitionRow]:
+    def shown(self) -> Callable[[PartitionLag], groups.PartitionRow]:
         """Return the function that adds to a partition its trend and its members."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
         if self._row_maker is None or any(a is not b for a, b in zip(self._row_maker[0], made_of, strict=True)):
-            self._row_maker = made_of, partition_rows(*made_of)
+            self._row_maker = made_of, groups.partition_rows(*made_of)
         return self._row_maker[1]
 
     def key(self, row: PartitionLag) -> Hashable:
@@ -230,12 +221,12 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     def details(self, row: PartitionLag) -> list[Line]:
         """Return the task that reads the partition, of a streams group."""
-        return task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
+        return groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
 
     def status(self) -> Line:
         """Return state, members and total lag."""
         group = self.snapshot.groups.get(self.group)
-        return group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
+        return groups.group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
 
     def target(self) -> ConfigResource | None:
         """Return the resource of the group's configs."""

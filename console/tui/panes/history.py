@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
+from console.lake import reader
 from console.lake.entities import DEFAULT, quota_key
-from console.lake.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -84,9 +84,9 @@ class HistoryView(LakeView[PastRow]):
         asked, about = self._wanted, self.place.about
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
-        wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
-        first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
-        changes = timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows)
+        wanted = reader.Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
+        first = reader.first_polls(tables, [self.cluster_id]).get(self.cluster_id)
+        changes = reader.timeline(tables, wanted, self._pages * reader.PAGE, folded=not wanted.narrows)
         return [change_row(change, first) for change in changes]
 
     async def ask(self) -> None:
@@ -185,7 +185,7 @@ class HistoryView(LakeView[PastRow]):
     def status(self) -> Line:
         """Return the freshness of the lake, and ``+`` if there are more pages."""
         line = super().status()
-        if len(self._answer.rows) >= self._pages * PAGE and not self.is_journal:
+        if len(self._answer.rows) >= self._pages * reader.PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line
 
@@ -244,7 +244,7 @@ class HistoryView(LakeView[PastRow]):
         super().on_line_view_highlighted()
         rows = self._answer.rows
         near = self.table.cursor_index >= len(rows) - NEAR_THE_END
-        if near and not self.is_journal and len(rows) >= self._pages * PAGE:
+        if near and not self.is_journal and len(rows) >= self._pages * reader.PAGE:
             self._pages += 1
             self.ask_again()
 
@@ -286,7 +286,7 @@ class HistoryView(LakeView[PastRow]):
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
 
 
-def lake_wish(row: PastRow, change: Change, known: Snapshot) -> Wish:
+def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:
     """Return the edit that undoes a change of the lake, with a note if it was changed again since. known: what brokers
     describe of their keys."""
     if change.is_current:
@@ -295,7 +295,7 @@ def lake_wish(row: PastRow, change: Change, known: Snapshot) -> Wish:
     return Wish(_undo(row, change, known), UNKNOWN, f"it was changed again at {since}, which this undoes too")
 
 
-def _undo(row: PastRow, change: Change, known: Snapshot) -> Edit | NoEdit:
+def _undo(row: PastRow, change: reader.Change, known: Snapshot) -> Edit | NoEdit:
     if row.is_first_seen:
         return NoEdit("it was so when the cluster was first looked at: what was before that is not known")
     return undo(change, known)
@@ -307,4 +307,4 @@ def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str],
         return (("quota", quota_key(about.as_dict())),)
     if about.is_cluster_default:
         return (("broker", DEFAULT),)
-    return with_acls(about.type.entity.kafka_word, about.name)
+    return reader.with_acls(about.type.entity.kafka_word, about.name)

@@ -14,7 +14,7 @@ from console.operations.goals import within_a_broker
 from console.plan.amounts import byte_rate
 from console.plan.edits import CancelMove, MoveReplicaDir
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
-from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
+from console.present import moves as present_moves
 from console.present.text import Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from console.operations.operation import Operation
     from console.session.operating import Operations
 
-NONE: Mapping[Replica, Copy] = {}
+NONE: Mapping[present_moves.Replica, Copy] = {}
 
 
-class MovesView(DetailsView[MoveRow]):
+class MovesView(DetailsView[present_moves.MoveRow]):
     """One row for each open operation, each partition that moves, and each replica that a broker copies into another of
     its directories.
     """
@@ -44,15 +44,15 @@ class MovesView(DetailsView[MoveRow]):
     NEEDS = Part.REASSIGNMENTS
     MARKS = False
     BINDINGS = bindings(keymap.MOVES)
-    NOUN = MOVES
-    COLUMNS = MOVES.layout
+    NOUN = present_moves.MOVES
+    COLUMNS = present_moves.MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine, operating: Operating) -> None:
         super().__init__(cluster)
         self._editing, self._message, self._operating = editing, message, operating
-        self._copies: Mapping[Replica, Copy] = NONE
-        self._within: Mapping[Replica, Copy] = NONE
+        self._copies: Mapping[present_moves.Replica, Copy] = NONE
+        self._within: Mapping[present_moves.Replica, Copy] = NONE
         self._polled: Snapshot | None = None
         self._operations: Operations | None = None
         self._asked: int | None = None
@@ -113,7 +113,7 @@ class MovesView(DetailsView[MoveRow]):
             self._operations = operations
             self.redraw()
 
-    def rows(self) -> Sequence[MoveRow]:
+    def rows(self) -> Sequence[present_moves.MoveRow]:
         """Return operations first, then stuck moves, then the others."""
         if not self._was_read:
             return ()
@@ -124,33 +124,33 @@ class MovesView(DetailsView[MoveRow]):
         elif known is not None and known.holder is not None:
             worker = f"process {known.holder.by.pid} on {known.holder.by.host}"
         open_ = known.open if known is not None else ()
-        return move_rows(self.snapshot, self._copies, self._within, open_, worker)
+        return present_moves.move_rows(self.snapshot, self._copies, self._within, open_, worker)
 
-    def key(self, row: MoveRow) -> Hashable:
+    def key(self, row: present_moves.MoveRow) -> Hashable:
         """Return the name of the partition or operation."""
         return row.name
 
-    def words(self, row: MoveRow) -> str:
+    def words(self, row: present_moves.MoveRow) -> str:
         """Return the name and the brokers."""
         goal = str(row.operation.goal) if row.operation is not None else ""
         within = f"{row.within[1]} {row.within[2]}" if row.within is not None else ""
         return f"{row.name} {row.before} {row.after} {within} {goal} {'stuck' if row.stuck else ''}"
 
-    def in_trouble(self, row: MoveRow) -> bool:
+    def in_trouble(self, row: present_moves.MoveRow) -> bool:
         """Return whether it is stuck."""
         return row.stuck
 
     def crumbs(self) -> Line:
         """Return the number of moves."""
-        return summary(self.rows()) if self.known() else [("moves", "strong")]
+        return present_moves.summary(self.rows()) if self.known() else [("moves", "strong")]
 
     def status(self) -> Line:
         """Return the throttles."""
-        return [(limit_text(self.rows()), "muted")] if self.known() else []
+        return [(present_moves.limit_text(self.rows()), "muted")] if self.known() else []
 
-    def details(self, row: MoveRow) -> list[Line]:
+    def details(self, row: present_moves.MoveRow) -> list[Line]:
         """Return why a move does not progress, and what the keys do."""
-        return detail_lines(row, self.snapshot)
+        return present_moves.detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:
         """Return the topic under the cursor."""
@@ -174,7 +174,7 @@ class MovesView(DetailsView[MoveRow]):
         elif row.operation is not None:
             self._cancel(row.operation.number)
 
-    def _stage_cancel(self, place: TopicPartition, row: MoveRow) -> None:
+    def _stage_cancel(self, place: TopicPartition, row: present_moves.MoveRow) -> None:
         """Stage the cancellation of a move. A copy within a broker ends when the replica is assigned its old
         directory.
         """

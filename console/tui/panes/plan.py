@@ -20,8 +20,8 @@ from console.plan.diff import diff
 from console.plan.edits import Slot
 from console.plan.effective_values import DiffGroup as PlannedGroup
 from console.plan.requests import Facts
+from console.present import plan_rows
 from console.present.names import plural, target
-from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally
 from console.present.text import Line
 from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
@@ -58,7 +58,7 @@ class PlanView(View):
         super().__init__(cluster, self.list)
         self._navigator, self._editing, self._message = navigator, editing, message
         self._groups: tuple[PlannedGroup, ...] = ()
-        self._meaning = NOTHING_MEANT
+        self._meaning = plan_rows.NOTHING_MEANT
         self._meant: tuple[object, ...] = ()
         self._meant_at = 0.0
         self._requests: int | None = None
@@ -96,10 +96,10 @@ class PlanView(View):
 
         session = self.session
 
-        def mean() -> PlanMeaning:
+        def mean() -> plan_rows.PlanMeaning:
             staged, snapshot = session.plan.staged, session.snapshot
             deletions = deletions_so_far(session.retention, staged, snapshot)
-            return meaning_of(
+            return plan_rows.meaning_of(
                 staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context.kafka_principal)
             )
 
@@ -112,7 +112,7 @@ class PlanView(View):
         if (session.retention, session.risk_reading) != before:
             self._show_meaning(await asyncio.to_thread(mean))
 
-    def _show_meaning(self, meaning: PlanMeaning) -> None:
+    def _show_meaning(self, meaning: plan_rows.PlanMeaning) -> None:
         if meaning != self._meaning:
             self._meaning = meaning
             self.redraw()
@@ -128,7 +128,7 @@ class PlanView(View):
         self._requests = len(compile_plan(plan, Facts(configs=known.configs))) if plan.staged else None
         groups = [
             DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
-            for group in plan_groups(self._groups, plan, known, self._meaning)
+            for group in plan_rows.plan_groups(self._groups, plan, known, self._meaning)
         ]
         shown = [*groups, *self._applied()]
         if self.only_trouble:
@@ -146,7 +146,7 @@ class PlanView(View):
             DiffGroup(
                 AppliedKey(group.key), f"{group.title}   applied {at}", [_applied_line(row) for row in group.rows]
             )
-            for group in plan_groups(applied.groups, applied.plan, self.snapshot)
+            for group in plan_rows.plan_groups(applied.groups, applied.plan, self.snapshot)
         ]
 
     def status(self) -> Line:
@@ -155,7 +155,7 @@ class PlanView(View):
         if not self.plan.staged and applied is not None:
             back: Line = [(f":{applied.back}  ", "strong")] if applied.back else []
             return [*back, ("nothing is staged", "muted")]
-        return tally(self.plan, self._requests)
+        return plan_rows.tally(self.plan, self._requests)
 
     def crumbs(self) -> Line:
         """Return the title."""
@@ -167,7 +167,7 @@ class PlanView(View):
     def slot(self) -> Slot | None:
         """The edit under the cursor, None on an entity's title."""
         key = self.list.cursor_key
-        return key.slot if isinstance(key, RowKey) else None
+        return key.slot if isinstance(key, plan_rows.RowKey) else None
 
     @property
     def about(self) -> Target | None:
@@ -175,7 +175,7 @@ class PlanView(View):
         key = self.list.cursor_key
         if isinstance(key, AppliedKey):
             key = key.staged
-        if isinstance(key, RowKey):
+        if isinstance(key, plan_rows.RowKey):
             return key.slot.target
         return key[1] if isinstance(key, tuple) else None
 
@@ -235,7 +235,7 @@ class PlanView(View):
         return subject_text(about) if about is not None else ""
 
 
-def _line(row: PlanRow) -> DiffLine:
+def _line(row: plan_rows.PlanRow) -> DiffLine:
     return DiffLine(row.key, row.name, row.old, row.new, row.status, row.note, row.below, row.arrow)
 
 
@@ -245,5 +245,5 @@ def _failed(group: DiffGroup) -> DiffGroup:
     return group._replace(lines=refused)
 
 
-def _applied_line(row: PlanRow) -> DiffLine:
+def _applied_line(row: plan_rows.PlanRow) -> DiffLine:
     return _line(row)._replace(key=AppliedKey(row.key))

@@ -15,25 +15,13 @@ from textual.timer import Timer
 
 from console.language.quoting import quote
 from console.language.statements import subject_text
+from console.model import quota
 from console.model.parts import Part
-from console.model.quota import IP, USER, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity, filter_for_name
 from console.plan.diff import diff
 from console.plan.edits import UnsetQuota
 from console.plan.effective_values import DiffLine
+from console.present import quotas as present_quotas
 from console.present.names import plural, quota_entity
-from console.present.quotas import (
-    OTHER,
-    QUOTAS,
-    QuotaRow,
-    QuotaTree,
-    effective_ip_line,
-    effective_lines,
-    index_in,
-    quota_lines,
-    search_text,
-    who_text,
-    whose,
-)
 from console.present.text import Line, clean
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
@@ -59,15 +47,15 @@ SURVEY_EVERY = timedelta(seconds=50)
 class _Kept(NamedTuple):
     """The matches of a filter: roots of the tree, those of them that match themselves, users' clients that match."""
 
-    edge: Sequence[QuotaEntity]
-    whole: frozenset[QuotaEntity]
-    clients: frozenset[QuotaEntity]
+    edge: Sequence[quota.QuotaEntity]
+    whole: frozenset[quota.QuotaEntity]
+    clients: frozenset[quota.QuotaEntity]
 
 
 class _Branch:
     """The nodes of one level; each is made when it is drawn."""
 
-    def __init__(self, source: _Source, entities: Sequence[QuotaEntity], child: bool) -> None:
+    def __init__(self, source: _Source, entities: Sequence[quota.QuotaEntity], child: bool) -> None:
         self._source = source
         self._entities = entities
         self._child = child
@@ -82,7 +70,7 @@ class _Branch:
         return self._source.node(self._entities[index], self._child)
 
     def index_of(self, key: Hashable) -> int | None:
-        return index_in(self._entities, key) if isinstance(key, QuotaEntity) else None
+        return present_quotas.index_in(self._entities, key) if isinstance(key, quota.QuotaEntity) else None
 
 
 class _Source:
@@ -99,19 +87,21 @@ class _Source:
 
     def children(self, key: Hashable) -> _Branch | None:
         """Return a user's clients; None while they are unknown."""
-        if not isinstance(key, QuotaEntity) or not self._listed.is_whole(key):
+        if not isinstance(key, quota.QuotaEntity) or not self._listed.is_whole(key):
             return None
         below, kept = self._tree.children(key), self._kept
         if kept is not None and key not in kept.whole:
             below = [entity for entity in below if entity in kept.clients]
         return _Branch(self, below, child=True)
 
-    def node(self, entity: QuotaEntity, child: bool) -> Node:
+    def node(self, entity: quota.QuotaEntity, child: bool) -> Node:
         """Return one node."""
         lines = self._lines.get(entity, {})
-        values: QuotaValues = self._tree.quotas.get(entity, {})
+        values: quota.QuotaValues = self._tree.quotas.get(entity, {})
         failed, changed = self._listed.failed(lines), self._changed.when(entity) is not None
-        letter, label, *cells = QUOTAS.cells(QuotaRow(entity, values, lines, failed, changed, child))
+        letter, label, *cells = present_quotas.QUOTAS.cells(
+            present_quotas.QuotaRow(entity, values, lines, failed, changed, child)
+        )
         openable = bool(self._tree.children(entity)) or not self._listed.is_whole(entity)
         return Node(label, cells, openable=openable, state=letter)
 
@@ -119,11 +109,13 @@ class _Source:
 class _Search:
     """Finds the entities whose text matches; the texts are made once for all keystrokes."""
 
-    def __init__(self, tree: QuotaTree) -> None:
+    def __init__(self, tree: present_quotas.QuotaTree) -> None:
         self.tree = tree
         self._edge = tree.roots
         self._below = [(index, child) for index, user in enumerate(self._edge) for child in tree.children(user)]
-        self._texts = TextSearch(map(search_text, chain(self._edge, (child for _, child in self._below))))
+        self._texts = TextSearch(
+            map(present_quotas.search_text, chain(self._edge, (child for _, child in self._below)))
+        )
 
     def kept(self, text: str) -> _Kept:
         """Return what matches, and the users of the clients that do."""
@@ -143,9 +135,9 @@ class ListedQuotas:
 
     def __init__(self, cluster: ShownCluster) -> None:
         self._session = cluster.session
-        self.tree = QuotaTree({})
-        self.lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
-        self._whole: set[QuotaEntity] = set()
+        self.tree = present_quotas.QuotaTree({})
+        self.lines: Mapping[quota.QuotaEntity, Mapping[str, DiffLine]] = {}
+        self._whole: set[quota.QuotaEntity] = set()
         self._search: _Search | None = None
 
     def take(self) -> bool:
@@ -155,7 +147,7 @@ class ListedQuotas:
             False where so many came at once that `take_many` has to put them in order.
         """
         snapshot = self._session.snapshot
-        self.lines = quota_lines(diff(self._session.plan, snapshot))
+        self.lines = present_quotas.quota_lines(diff(self._session.plan, snapshot))
         if abs(len(snapshot.quotas) - len(self.tree.quotas)) > MANY:
             return False
         self.tree = self.tree.after(snapshot.quotas, self.lines)
@@ -189,16 +181,16 @@ class ListedQuotas:
         outcomes = (self._session.plan.outcome(line.staged.edit) for line in lines.values())
         return any(outcome is not None and not outcome.ok for outcome in outcomes)
 
-    def add_whole(self, roots: Iterable[QuotaEntity]) -> bool:
+    def add_whole(self, roots: Iterable[quota.QuotaEntity]) -> bool:
         """Note that all about these roots of the tree was read. Return whether that is news."""
         new = set(roots) - self._whole
         self._whole |= new
         return bool(new)
 
-    def is_whole(self, entity: QuotaEntity) -> bool:
+    def is_whole(self, entity: quota.QuotaEntity) -> bool:
         """Return whether all about an entity is known, a user's clients included."""
         sparse = self._session.snapshot.quotas_sparse
-        return not sparse or not entity.has(USER) or entity.is_combined or entity in self._whole
+        return not sparse or not entity.has(quota.USER) or entity.is_combined or entity in self._whole
 
 
 class QuotasView(View):
@@ -208,7 +200,7 @@ class QuotasView(View):
     NEEDS = Part.QUOTAS
     ENTER = "open"
     BINDINGS = bindings(keymap.QUOTAS)
-    COLUMNS = QUOTAS.layout
+    COLUMNS = present_quotas.QUOTAS.layout
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
@@ -240,7 +232,9 @@ class QuotasView(View):
         """
         session = self.session
         seen = self._seen()
-        await session.poll_quotas([filter_for_entity(e) if not e.has(USER) else _user_filter(e) for e in seen])
+        await session.poll_quotas(
+            [quota.filter_for_entity(e) if not e.has(quota.USER) else _user_filter(e) for e in seen]
+        )
         if not session.snapshot.quotas_sparse:
             return
         if self._listed.add_whole(seen):
@@ -254,11 +248,11 @@ class QuotasView(View):
             self._surveyed = Swept(at, monotonic() - began)
             self.tell_where()
 
-    def _seen(self) -> list[QuotaEntity]:
+    def _seen(self) -> list[quota.QuotaEntity]:
         """Return the entity under the cursor and the open ones on the screen, each as a root of the tree."""
         tree = self.entities
         keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
-        return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, QuotaEntity)))
+        return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, quota.QuotaEntity)))
 
     def on_lazy_tree_children_wanted(self) -> None:
         """Read the clients of a user that was opened."""
@@ -331,10 +325,10 @@ class QuotasView(View):
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
-    def target(self) -> QuotaEntity | None:
+    def target(self) -> quota.QuotaEntity | None:
         """Return the entity under the cursor."""
         key = self.entities.cursor_key
-        return key if isinstance(key, QuotaEntity) else None
+        return key if isinstance(key, quota.QuotaEntity) else None
 
     def copied(self) -> str:
         """Return the entity as commands write it."""
@@ -378,9 +372,13 @@ class QuotasView(View):
     def do_effective(self) -> None:
         """Begin the command that shows the effective quota of a user and a client."""
         entity = self.target()
-        user, client = whose(entity) if entity is not None else (OTHER, OTHER)
-        text = "effective user " + ("" if user == OTHER else f"{quote(user)} client ")
-        self._editing.begin(text + (quote(client) if user != OTHER and client != OTHER else ""))
+        user, client = (
+            present_quotas.whose(entity) if entity is not None else (present_quotas.OTHER, present_quotas.OTHER)
+        )
+        text = "effective user " + ("" if user == present_quotas.OTHER else f"{quote(user)} client ")
+        self._editing.begin(
+            text + (quote(client) if user != present_quotas.OTHER and client != present_quotas.OTHER else "")
+        )
 
     def do_details(self) -> None:
         """Show the effective quota on a screen of its own."""
@@ -392,16 +390,16 @@ class QuotasView(View):
             )
 
 
-def effective_text(snapshot: Snapshot, entity: QuotaEntity, *, sharing: bool = False) -> list[Line]:
+def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bool = False) -> list[Line]:
     """Return the quota that is in effect for an entity, and what it beats.
 
     Args:
         sharing: also with whom it is shared.
     """
     quotas, brokers = snapshot.quotas, len(snapshot.cluster.brokers)
-    if entity.has(IP):
-        return [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
-    return effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
+    if entity.has(quota.IP):
+        return [present_quotas.effective_ip_line(quotas, entity.name_of(quota.IP) or present_quotas.OTHER, brokers)]
+    return present_quotas.effective_lines(quotas, *present_quotas.whose(entity), brokers, sharing=sharing)
 
 
 def _is_recent(surveyed: datetime | None) -> bool:
@@ -415,19 +413,19 @@ def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
     return [part for line in lines for part in wrap(line, width, indent=22)]
 
 
-def _edge(entity: QuotaEntity) -> QuotaEntity:
+def _edge(entity: quota.QuotaEntity) -> quota.QuotaEntity:
     """Return the root of the tree that an entity belongs to: its user, else the entity itself."""
-    return QuotaEntity.of({USER: entity.name_of(USER)}) if entity.has(USER) else entity
+    return quota.QuotaEntity.of({quota.USER: entity.name_of(quota.USER)}) if entity.has(quota.USER) else entity
 
 
-def _user_filter(entity: QuotaEntity) -> QuotaFilter:
+def _user_filter(entity: quota.QuotaEntity) -> quota.QuotaFilter:
     """Return the filter that matches a user and all the user's clients."""
-    return filter_for_name(USER, entity.name_of(USER))
+    return quota.filter_for_name(quota.USER, entity.name_of(quota.USER))
 
 
-def _who(entity: QuotaEntity) -> str:
+def _who(entity: quota.QuotaEntity) -> str:
     """Return as text for whom the effective quota is shown."""
-    if entity.has(IP):
-        name = entity.name_of(IP)
+    if entity.has(quota.IP):
+        name = entity.name_of(quota.IP)
         return "any other address" if name is None else f"address {clean(name)}"
-    return who_text(*whose(entity))
+    return present_quotas.who_text(*present_quotas.whose(entity))

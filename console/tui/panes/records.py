@@ -15,22 +15,8 @@ from console.language.verbs.records import Records
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.records import RecordsRead, Start, Undecodable
+from console.present import records
 from console.present.failures import failure_text
-from console.present.records import (
-    FORMS,
-    RECORDS,
-    RecordRow,
-    as_sent,
-    in_full,
-    key_text,
-    odd_schema,
-    record_lines,
-    record_notes,
-    record_rows,
-    summary,
-    undecoded,
-    value_text,
-)
 from console.present.text import Line, clean
 from console.session.record_reading import is_masked
 from console.session.snapshot_reader import Refused
@@ -154,7 +140,7 @@ class AskedRecords:
         self._again(None)
 
 
-class RecordsView(BesideView[RecordRow]):
+class RecordsView(BesideView[records.RecordRow]):
     """The records that a statement asks for.
 
     They are not read again by themselves: rows that move away under the cursor would be of no use. Their contents stay
@@ -165,8 +151,8 @@ class RecordsView(BesideView[RecordRow]):
     ENTER = "whole record"
     MARKS = False
     BINDINGS = bindings(keymap.RECORDS)
-    NOUN = RECORDS
-    COLUMNS = RECORDS.layout
+    NOUN = records.RECORDS
+    COLUMNS = records.RECORDS.layout
     EMPTY = "no records here"
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
@@ -176,7 +162,7 @@ class RecordsView(BesideView[RecordRow]):
         self.receivers = (self, self._asked)
         self._form = ""
         self._revealed = False
-        self._rows: tuple[tuple[object, ...], list[RecordRow]] = ((), [])
+        self._rows: tuple[tuple[object, ...], list[records.RecordRow]] = ((), [])
 
     @property
     def masked(self) -> bool:
@@ -211,11 +197,11 @@ class RecordsView(BesideView[RecordRow]):
         """Return the records, and how they are shown."""
         return self._asked.answer, self._asked.problem, self._form, self.masked
 
-    def rows(self) -> Sequence[RecordRow]:
+    def rows(self) -> Sequence[records.RecordRow]:
         """Return the records, and batches that can't be decoded."""
         made_from = (self._asked.answer, self._form, self.masked)
         if self._rows[0] != made_from or self._rows[0][0] is not self._asked.answer:
-            rows = record_rows(self._asked.answer, self._form, masked=self.masked) if self._asked.answer else []
+            rows = records.record_rows(self._asked.answer, self._form, masked=self.masked) if self._asked.answer else []
             self._rows = (made_from, rows)
         return self._rows[1]
 
@@ -226,17 +212,17 @@ class RecordsView(BesideView[RecordRow]):
             place = f"topic {quote(self._asked.wanted.topic)} partition {row.item.partition}"
             self._editing.begin(f"delete records {place} before {row.offset}")
 
-    def key(self, row: RecordRow) -> Hashable:
+    def key(self, row: records.RecordRow) -> Hashable:
         """Return partition, offset and whether it can't be decoded."""
         return row.item.partition, row.offset, isinstance(row.item, Undecodable)
 
-    def words(self, row: RecordRow) -> str:
+    def words(self, row: records.RecordRow) -> str:
         """Return key and value as they are shown; of hidden ones only partition and offset."""
         if row.masked or isinstance(row.item, Undecodable):
             return f"{row.item.partition} {row.offset}"
-        return f"{row.item.partition} {row.offset} {key_text(row)} {value_text(row)}"
+        return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
 
-    def in_trouble(self, row: RecordRow) -> bool:
+    def in_trouble(self, row: records.RecordRow) -> bool:
         """Return whether the record looks different from the others, or can't be decoded."""
         return row.is_odd
 
@@ -253,7 +239,7 @@ class RecordsView(BesideView[RecordRow]):
         """Return how many records were read, how far, and how they are shown."""
         if self._asked.answer is None:
             return []
-        line: Line = [(summary(self._asked.answer, filtered=self._asked.is_filtered), "muted")]
+        line: Line = [(records.summary(self._asked.answer, filtered=self._asked.is_filtered), "muted")]
         if self._form:
             line.append((f"  {self._form}", "pending"))
         if not self._asked.wanted.committed:
@@ -273,18 +259,18 @@ class RecordsView(BesideView[RecordRow]):
         row = self.row()
         if row is not None and isinstance(row.item, Undecodable):
             return [(clean(str(row.item), 400), "failed")]
-        why = undecoded(row) if row is not None and not row.masked else ""
+        why = records.undecoded(row) if row is not None and not row.masked else ""
         if row is not None and self._asked.is_at_group and row is self.rows()[0]:
             text = f"group {clean(self._asked.wanted.at, 40)} stands here"
             more = "; its value is unlike the others: x skips it" if row.odd else f"; {why}" if why else ""
             return [(text + more, "pending")]
         if why:
             return [(why, "failed")]
-        if row is not None and not row.masked and (about := odd_schema(row)):
+        if row is not None and not row.masked and (about := records.odd_schema(row)):
             return [(about, "pending")]
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
-        notes = record_notes(self._asked.answer)
+        notes = records.record_notes(self._asked.answer)
         if self._asked.answer.more is not None:
             notes.append("m looks further")
         return [("; ".join(notes), "pending" if self._asked.answer.stopped else "muted")] if notes else []
@@ -300,18 +286,18 @@ class RecordsView(BesideView[RecordRow]):
             return ""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
-        return in_full(as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
+        return records.in_full(records.as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
 
-    def details(self, row: RecordRow) -> list[Line]:
+    def details(self, row: records.RecordRow) -> list[Line]:
         """Return the whole record."""
-        return [[(_title(row), "")], *record_lines(row, max(20, self.below.size.width - 2))]
+        return [[(_title(row), "")], *records.record_lines(row, max(20, self.below.size.width - 2))]
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the whole record."""
         message.stop()
         row = self.row()
         if row is not None:
-            self.show_text(_title(row), lambda width: record_lines(row, width))
+            self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
     def do_skip_record(self) -> None:
         """Begin the command that moves the group's offset behind the record under the cursor."""
@@ -328,7 +314,7 @@ class RecordsView(BesideView[RecordRow]):
 
     def do_form(self) -> None:
         """Show contents in the next form."""
-        self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
+        self._form = records.FORMS[(records.FORMS.index(self._form) + 1) % len(records.FORMS)]
         self.redraw()
         self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
 
@@ -341,5 +327,5 @@ class RecordsView(BesideView[RecordRow]):
         self.redraw()
 
 
-def _title(row: RecordRow) -> str:
+def _title(row: records.RecordRow) -> str:
     return f"{clean(row.item.topic)}-{row.item.partition} offset {row.offset}"

@@ -17,23 +17,9 @@ from console.model.rates import NOT_POLLED, Rate
 from console.model.system_topics import is_spared
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
+from console.present import topics as present_topics
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.present.topics import (
-    PARTITIONS,
-    TOPICS,
-    PartitionRow,
-    TopicFacts,
-    TopicRow,
-    created_topic,
-    override_count,
-    rows_of_partitions,
-    size_on_disk,
-    topic_lines,
-    topic_marks,
-    trouble,
-    unread_count,
-)
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
@@ -86,7 +72,7 @@ class ListedTopics:
         self.internal = False
         self.hidden = 0
         self.unread = 0
-        self._marks = topic_marks(EMPTY)
+        self._marks = present_topics.topic_marks(EMPTY)
         self._made_from: tuple[object, ...] = (None, None, None)
         self._topics: list[Topic] = []
         self._lags = TopicLags()
@@ -111,27 +97,29 @@ class ListedTopics:
     def topics(self) -> list[Topic]:
         """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
-        self.unread = unread_count(known)
+        self.unread = present_topics.unread_count(known)
         made_from = (known.topics, plan.staged, self.internal)
         if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
             return self._topics
         self._made_from = made_from
-        self._marks = topic_marks(plan)
+        self._marks = present_topics.topic_marks(plan)
         topics = [known.topics[name] for name in in_order(known.topics)]
         listed = topics if self.internal else [topic for topic in topics if not topic.internal]
         self.hidden = len(topics) - len(listed)
         created = [
-            created_topic(name, parts) for name, parts in self._marks.created.items() if name not in known.topics
+            present_topics.created_topic(name, parts)
+            for name, parts in self._marks.created.items()
+            if name not in known.topics
         ]
         self._topics = sorted([*listed, *created], key=attrgetter("name")) if created else listed
         return self._topics
 
-    def facts(self) -> TopicFacts:
+    def facts(self) -> present_topics.TopicFacts:
         """Return what is known beside the topics themselves."""
         known, when = self._cluster.session.snapshot, self._cluster.changed.when
-        return TopicFacts(
-            lambda name: override_count(known, name),
-            lambda name: size_on_disk(known.log_dirs, name),
+        return present_topics.TopicFacts(
+            lambda name: present_topics.override_count(known, name),
+            lambda name: present_topics.size_on_disk(known.log_dirs, name),
             lambda name: when(topic_resource(name)),
             self.rates(),
             self._marks,
@@ -148,8 +136,8 @@ class TopicsView(BesideView[Topic]):
     BINDINGS = bindings(keymap.TOPICS)
     TROUBLED = "topics"
     ENTER = "open"
-    NOUN = TOPICS
-    COLUMNS = TOPICS.layout
+    NOUN = present_topics.TOPICS
+    COLUMNS = present_topics.TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, execute: Execute) -> None:
@@ -215,10 +203,10 @@ class TopicsView(BesideView[Topic]):
         """Return the name."""
         return row.name
 
-    def shown(self) -> Callable[[Topic], TopicRow]:
+    def shown(self) -> Callable[[Topic], present_topics.TopicRow]:
         """Return the function that adds to a topic what is known beside the topics."""
         facts = self._listed.facts()
-        return lambda topic: TopicRow(topic, facts)
+        return lambda topic: present_topics.TopicRow(topic, facts)
 
     def status(self) -> Line:
         """Return how many topics are shown, and how many internal ones are not."""
@@ -232,7 +220,7 @@ class TopicsView(BesideView[Topic]):
     def note(self) -> Line:
         """Return what is wrong with the topic under the cursor, else what could not be read."""
         topic = self.row()
-        wrong = trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
+        wrong = present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
 
     def details(self, row: Topic) -> list[Line]:
@@ -242,9 +230,12 @@ class TopicsView(BesideView[Topic]):
 
         target = topic_resource(row.name)
         staged = staged_lines(target, self.plan, self.snapshot)
-        wrong = trouble(row, min_isr(self.snapshot.configs, row.name))
-        shown = TopicRow(row, self._listed.facts())
-        return [[(clean(row.name), "")], *topic_lines(shown, wrong, set_lines(target, self.snapshot, staged))]
+        wrong = present_topics.trouble(row, min_isr(self.snapshot.configs, row.name))
+        shown = present_topics.TopicRow(row, self._listed.facts())
+        return [
+            [(clean(row.name), "")],
+            *present_topics.topic_lines(shown, wrong, set_lines(target, self.snapshot, staged)),
+        ]
 
     def target_of(self, row: Topic) -> ConfigResource:
         """Return the resource of the topic's configs."""
@@ -315,7 +306,7 @@ class TopicsView(BesideView[Topic]):
         self._editing.begin("create topic ")
 
 
-class PartitionsView(OwnLinesView[PartitionRow]):
+class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     """One row for each partition: leader, replicas, ISR."""
 
     NAME = keymap.TOPIC
@@ -324,8 +315,8 @@ class PartitionsView(OwnLinesView[PartitionRow]):
     MORE_EVERY = 1
     BINDINGS = bindings(keymap.TOPIC)
     ROWS_ARE_PARTS = True
-    NOUN = PARTITIONS
-    COLUMNS = PARTITIONS.layout
+    NOUN = present_topics.PARTITIONS
+    COLUMNS = present_topics.PARTITIONS.layout
     EMPTY = "no such topic any more"
 
     def __init__(
@@ -381,22 +372,26 @@ class PartitionsView(OwnLinesView[PartitionRow]):
             await self.session.read_tiered(self.topic.name)
         await self.session.read_whole(Part.REASSIGNMENTS)
 
-    def rows(self) -> list[PartitionRow]:
+    def rows(self) -> list[present_topics.PartitionRow]:
         """Return the partitions by number."""
         known, topic = self.snapshot, self.topic
-        return rows_of_partitions(topic, known.reassignments, known.rates, known.tiered) if topic is not None else []
+        return (
+            present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
+            if topic is not None
+            else []
+        )
 
-    def key(self, row: PartitionRow) -> Hashable:
+    def key(self, row: present_topics.PartitionRow) -> Hashable:
         """Return the partition's number."""
         return row.partition.number
 
-    def words(self, row: PartitionRow) -> str:
+    def words(self, row: present_topics.PartitionRow) -> str:
         """Return the number and the brokers."""
         partition = row.partition
         moves = " moves" if row.move is not None else ""
         return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
 
-    def in_trouble(self, row: PartitionRow) -> bool:
+    def in_trouble(self, row: present_topics.PartitionRow) -> bool:
         """Return whether it has a symptom."""
         return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
 
@@ -408,7 +403,9 @@ class PartitionsView(OwnLinesView[PartitionRow]):
     def note(self) -> Line:
         """Return what is wrong with the topic."""
         topic = self.topic
-        return (trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []) or super().note()
+        return (
+            present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
+        ) or super().note()
 
     def target(self) -> ConfigResource | None:
         """Return the topic."""

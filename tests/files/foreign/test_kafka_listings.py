@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from console.files.wanted import HIDDEN, WantedTopic
+from console.model import codes
 from console.model.acl import Acl
-from console.model.codes import BROKER, GROUP, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from tests.files.foreign.wishes import notes, problems, wanted
@@ -42,13 +42,13 @@ SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations
 def test_acls(tmp_path: Path) -> None:
     def acl(type_: str, name: str, principal: str, host: str, operation: str, permission: str) -> Acl:
         return Acl(
-            AclResourceType.parse(type_),
+            codes.AclResourceType.parse(type_),
             name,
-            PatternType.parse("LITERAL"),
+            codes.PatternType.parse("LITERAL"),
             principal,
             host,
-            AclOperation.parse(operation),
-            Permission.parse(permission),
+            codes.AclOperation.parse(operation),
+            codes.Permission.parse(permission),
         )
 
     assert list(wanted(tmp_path, ACLS).acls) == [
@@ -145,9 +145,9 @@ def test_configs(tmp_path: Path) -> None:
         "orders": WantedTopic(None, None, {"retention.ms": "1000", "leader.replication.throttled.replicas": "0:1,1:2"})
     }
     assert read.configs == {
-        ConfigResource(GROUP, "billing"): {"consumer.session.timeout.ms": "50000"},
+        ConfigResource(codes.GROUP, "billing"): {"consumer.session.timeout.ms": "50000"},
         CLUSTER_DEFAULT: {"log.cleaner.threads": "2"},
-        ConfigResource(BROKER, "1"): {"listener.name.a.ssl.key.password": HIDDEN},
+        ConfigResource(codes.BROKER, "1"): {"listener.name.a.ssl.key.password": HIDDEN},
     }
     assert read.quotas == {
         QuotaEntity.of({"user": "al ice", "client-id": None}): {

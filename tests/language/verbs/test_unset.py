@@ -11,7 +11,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import UnsetConfig, UnsetQuota
-from tests.language.said import edits, one, refused, texts, user, wrong
+from tests.language import said
 from tests.language.strategies import entities, keys, reads_back
 
 ORDERS = topic_resource("orders")
@@ -25,10 +25,10 @@ def test_what_is_written_reads_back(statement):
 
 
 def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
-    assert one("unset 'topic' retention.ms") == Unset(None, (Key("topic", True), Key("retention.ms")))
-    assert wrong("unset topic retention.ms").expected == ("a KEY",)
-    assert one("unset user alice 'client'") == Unset(Entity(user("alice")), (Key("client", True),))
-    assert one("unset user alice client c k") == Unset(Entity(user("alice", client_id="c")), (Key("k"),))
+    assert said.one("unset 'topic' retention.ms") == Unset(None, (Key("topic", True), Key("retention.ms")))
+    assert said.wrong("unset topic retention.ms").expected == ("a KEY",)
+    assert said.one("unset user alice 'client'") == Unset(Entity(said.user("alice")), (Key("client", True),))
+    assert said.one("unset user alice client c k") == Unset(Entity(said.user("alice", client_id="c")), (Key("k"),))
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
     ],
 )
 def test_edits(text, expected):
-    assert edits(text) == (expected,)
+    assert said.edits(text) == (expected,)
     assert command_of(expected) == text
 
 
 def test_the_selected_entity_stands_in_for_one_that_is_left_out():
-    assert edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
-    assert "did you mean 'topic'?" in refused("unset topik orders retention.ms").hint
-    assert texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
+    assert said.edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
+    assert "did you mean 'topic'?" in said.refused("unset topik orders retention.ms").hint
+    assert said.texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_selected_entity_stands_in_for_one_that_is_left_out():
     ],
 )
 def test_what_is_wrong_is_named_where_it_stands(text, at, words):
-    error = refused(text)
+    error = said.refused(text)
     assert words in str(error)
     assert error.column == text.rindex(at) + 1
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_named_where_it_stands(text, at, words):
 def test_a_quota_that_another_broker_keeps_can_be_removed():
     odd = QuotaEntity.of({"user": "alice"})
     snapshot = Snapshot(quotas={odd: {"odd_rate": 1.0}})
-    assert edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
+    assert said.edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_a_quota_that_another_broker_keeps_can_be_removed():
     ],
 )
 def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
+    assert said.texts(text) == expected
