@@ -346,10 +346,9 @@ class OncePoller(triage_polls.Poller):
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         super().__init__(session, request_logs)
         again = {"cluster", "silent", "quorum", "topics", "reassignments"}
-        self.parts = tuple(each._replace(within=PATIENCE if each.within else None) for each in self.parts)
-        for name, turns in self._turns.items():
-            if name not in again:
-                turns.pace = turns.pace._replace(every=NO_TICKS)
+        parts = [each._replace(within=PATIENCE if each.within else None) for each in self.parts]
+        still = [each._replace(pace=each.pace._replace(every=NO_TICKS)) for each in parts]
+        self.parts = tuple(each if each.name in again else rests for each, rests in zip(parts, still, strict=True))
 
 
 _as_measured = time_lag.time_lag

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 _KEPT = 4
@@ -28,6 +29,16 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
         ordered = kept if len(kept) < len(names) else names
     _known[:] = [(named, ordered), *((each, order) for each, order in known if each is not before)][:_KEPT]
     return ordered
+
+
+def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
+    """Return the names after one, which need not be there, and then the first ones: so many at most, each once.
+
+    Args:
+        names: in order.
+    """
+    first = bisect_right(names, last)
+    return [*names[first : first + most], *names[: min(first, max(0, first + most - len(names)))]]
 
 
 def _overlap(names: Sequence[str], named: Mapping[str, object]) -> bool:

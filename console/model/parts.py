@@ -19,6 +19,8 @@ class About(NamedTuple):
     """Whether it is watched where controllers are asked in place of brokers."""
     is_vital: bool = False
     """Whether nothing can be said of a cluster without it, not even that nothing is wrong."""
+    by_members: bool = False
+    """Whether members of it are read by themselves, so that its time in the snapshot may be that of a few."""
     is_watched: bool = False
     """Whether `kac events` and the pane of events say that they miss its changes, if it can't be read."""
 
@@ -43,25 +45,25 @@ class Part(StrEnum):
     # Parts of the snapshot.
     CLUSTER = "cluster", About("brokers", "broker", at_controllers=True, is_vital=True, is_watched=True)
     QUORUM = "quorum", About("the quorum", at_controllers=True, is_watched=True)
-    VERSIONS = "versions", About("the brokers' versions")
+    VERSIONS = "versions", About("the brokers' versions", at_controllers=True)
     TOPICS = "topics", About("topics", "topic", is_vital=True, is_watched=True)
     GROUPS = "groups", About("groups", "group", is_watched=True)
-    LAGS = "lags", About()
+    LAGS = "lags", About(by_members=True)
     GROUP_POSITIONS = "group_positions", About()
     QUOTAS = "quotas", About(is_watched=True)
     ACLS = "acls", About("ACLs", is_watched=True)
     SCRAM = "scram", About("SCRAM users", is_watched=True)
     TOKENS = "tokens", About("delegation tokens")
-    CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True)
+    CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True, by_members=True)
     RESOURCES = "resources", About("lists of entities with configs")
     FEATURES = "features", About()
-    LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks")
+    LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks", by_members=True)
     REASSIGNMENTS = "reassignments", About("moves")
     RATES = "rates", About()
     LOG_RANGES = "log_ranges", About()
     OFFSETS_AT = "offsets_at", About()
     TIERED = "tiered", About()
-    TRANSACTIONS = "transactions", About()
+    TRANSACTIONS = "transactions", About(by_members=True)
     REPLICA_LOGS = "replica_logs", About("replicas without a leader")
 
     # What triage reads next to the snapshot (`triage.facts`).

@@ -6,7 +6,6 @@ A part that was just read for something else is not read again.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,13 +19,11 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.session.parts import FOR_EVENTS, FOR_SCREEN
-from console.session.scheduler import Pace, Scheduled, Scheduler
+from console.session.scheduler import STEP, Pace, Scheduled, Scheduler, Turn, read_ago
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
-STEP = 1.0
-"""Seconds between two checks of what is due."""
 LONGEST_REST = 10.0
 """Seconds: what a slow network or a busy host adds to a read costs the brokers nothing."""
 CHUNK = 1_000
@@ -37,28 +34,40 @@ FEW = 100
 """Resources whose configs may be read every few seconds: an answer of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
 """What was read longer ago is said to be behind."""
+VERSIONS_EVERY = 60.0
+"""Seconds between two reads of the versions of the same nodes."""
+NEVER = datetime.min.replace(tzinfo=UTC)
 BROKER_CONFIGS = "configs of brokers"
 
 
 class EventReads(Scheduler):
-    """Reads what can change, until cancelled."""
+    """Reads what can change, until cancelled.
+
+    configs_since: when the configs were read that were read the longest ago, but for those of brokers; None while some
+    were never read.
+    """
 
     def __init__(
-        self, session: Session, every: Mapping[Part, float], may_read: Callable[[], bool] = lambda: True
+        self,
+        session: Session,
+        every: Mapping[Part, float],
+        may: Callable[[Scheduled, Turn], bool] = lambda *_: True,
     ) -> None:
-        """Read parts while `may_read` allows that a read begins.
+        """Create it; `run` reads.
 
         Args:
             every: part -> seconds between two reads of it. Of configs: those of one resource, where there are few.
+            may: whether a part may be read now, by its turn.
         """
         self._session = session
         self._every = every
-        self._may_read = may_read
         self._listed: tuple[ConfigResource, ...] = ()
-        super().__init__(self._scheduled())
+        self.configs_since: datetime | None = None
+        super().__init__(self._scheduled(), may, partial(read_ago, session))
 
     def _scheduled(self) -> Iterator[Scheduled]:
         own: dict[Part, Callable[[], Awaitable[None]]] = {
+            Part.VERSIONS: self._read_versions,
             Part.QUOTAS: self._read_quotas,
             Part.TOKENS: self._read_tokens,
             Part.RESOURCES: self._list,
@@ -66,13 +75,14 @@ class EventReads(Scheduler):
         }
         at_controllers = self._session.context.settings.controllers
         for part, every in self._every.items():
-            if at_controllers and not (part.about.at_controllers and part.about.is_watched):
+            if at_controllers and not part.about.at_controllers:
                 continue  # controllers know nothing else that changes
             read = own.get(part) or partial(self._session.read_whole, part)
             if part is Part.CONFIGS:
                 every = STEP
                 yield Scheduled(BROKER_CONFIGS, Pace(STEP, longest_rest=LONGEST_REST), self._read_brokers)
-            yield Scheduled(part, Pace(every, longest_rest=LONGEST_REST), read)
+            shared = not part.about.by_members
+            yield Scheduled(part, Pace(every, longest_rest=LONGEST_REST), read, is_shared=shared)
 
     @property
     def configs_every(self) -> float:
@@ -81,28 +91,13 @@ class EventReads(Scheduler):
         count = len(snapshot.topics) + len(snapshot.cluster.brokers) + len(self._listed)
         return (self._every if count <= FEW else FOR_SCREEN)[Part.CONFIGS]
 
-    async def run(self) -> None:
-        """Read until cancelled."""
-        try:
-            while True:
-                for part in self.parts if self._may_read() else ():
-                    if not self._was_read(part):
-                        self.start(part)
-                await asyncio.sleep(STEP)
-        finally:
-            await self.close()
-
-    def _was_read(self, part: Scheduled) -> bool:
-        """Return whether a part that is due was read for a view a moment ago. Configs have a time for each resource."""
-        turns, read_at = self._turns[part.name], self._session.snapshot.read_at.get(part.name)
-        if read_at is None or part.name == Part.CONFIGS or not turns.is_due():
-            return False
-        age = (datetime.now(UTC) - read_at).total_seconds()
-        # A clock that was set back would give a negative age: then it is read.
-        if not 0 <= age < part.pace.every:
-            return False
-        turns.due = time.monotonic() + part.pace.every - age
-        return True
+    async def _read_versions(self) -> None:
+        """Read the nodes' versions: at once where there are other nodes than before, and now and then."""
+        session, snapshot = self._session, self._session.snapshot
+        age = read_ago(session, Part.VERSIONS)
+        nodes = {each.id for each in snapshot.cluster.brokers or snapshot.cluster.controllers}
+        if age is None or age >= VERSIONS_EVERY or snapshot.versions.keys() != nodes:
+            await session.read_whole(Part.VERSIONS)
 
     async def _read_quotas(self) -> None:
         """Read all quotas; where they are very many, none, which `gaps` reports."""
@@ -121,33 +116,40 @@ class EventReads(Scheduler):
 
     async def _read_brokers(self) -> None:
         ids = [broker.id for broker in self._session.snapshot.cluster.brokers if not broker.fenced]
-        await self._read_old([CLUSTER_DEFAULT, *map(broker_resource, ids)] if ids else [])
+        await self._read_oldest([CLUSTER_DEFAULT, *map(broker_resource, ids)] if ids else [])
 
     async def _read_configs(self) -> None:
-        await self._read_old(chain(map(topic_resource, self._session.snapshot.topics), self._listed))
+        every = chain(map(topic_resource, self._session.snapshot.topics), self._listed)
+        oldest = await self._read_oldest(every)
+        self.configs_since = oldest if oldest != NEVER else None
 
-    async def _read_old(self, resources: Iterable[ConfigResource]) -> None:
-        """Read the configs that were read the longest ago, as far as that is too long."""
-        limit = datetime.now(UTC) - timedelta(seconds=self.configs_every)
+    async def _read_oldest(self, resources: Iterable[ConfigResource]) -> datetime:
+        """Read the configs that were read the longest ago, as far as that is too long. Return how long ago that was."""
+        now = datetime.now(UTC)
+        limit = now - timedelta(seconds=self.configs_every)
         # The oldest first, so that each resource has its turn.
-        if old := await longest_ago(resources, self._session.snapshot.configs_at, limit, CHUNK):
+        oldest, old = await longest_ago(resources, self._session.snapshot.configs_at, limit, CHUNK)
+        if old:
             await self._session.read_configs(old, at_once=True)
+        return min(oldest, now)
 
 
 async def longest_ago(
     resources: Iterable[ConfigResource], read_at: Mapping[ConfigResource, datetime], before: datetime, most: int
-) -> list[ConfigResource]:
-    """Return the resources that were read before a time: so many at most, those that never were first, then the oldest.
-    The loop has its turn after each AT_A_TIME of them."""
-    never = datetime.min.replace(tzinfo=UTC)
+) -> tuple[datetime, list[ConfigResource]]:
+    """Return when the one was read that was read the longest ago, NEVER if it was not; and the resources that were read
+    before a time: so many at most, those that never were first, then the oldest. The loop has its turn after each
+    AT_A_TIME of them."""
     found: list[tuple[datetime, ConfigResource]] = []
-    left = iter(resources)
+    oldest, left = datetime.max.replace(tzinfo=UTC), iter(resources)
     while some := list(islice(left, AT_A_TIME)):
-        found += [(at, each) for each in some if (at := read_at.get(each, never)) < before]
+        times = [read_at.get(each, NEVER) for each in some]
+        oldest = min(oldest, *times)
+        found += [(at, each) for at, each in zip(times, some, strict=True) if at < before]
         if len(found) > most:
             found = sorted(found)[:most]
         await asyncio.sleep(0)
-    return [each for _, each in found]
+    return oldest, [each for _, each in found]
 
 
 # -- what is not watched. Pure -----------------------------------------------------------------------------------------

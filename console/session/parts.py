@@ -15,7 +15,7 @@ class Paces(NamedTuple):
     events: float | None = None
     """For those who watch for changes, and nothing else. Of configs: those of one resource."""
     screen: float | None = None
-    """The same while a screen shows something else."""
+    """The same while a screen shows something else, and for its header."""
     triage: float | None = None
     after: tuple[Part, ...] = (Part.CLUSTER,)
     """What triage reads before it reads this for the first time."""
@@ -31,6 +31,7 @@ _LATER = (Part.TOPICS,)
 
 PACES: Mapping[Part, Paces] = {
     Part.CLUSTER: Paces(2.0, 10.0, 1.5, after=(), within=SHORT_SECONDS),
+    Part.VERSIONS: Paces(screen=10.0),
     Part.SILENCE: Paces(triage=0.6, within=SHORT_SECONDS),
     Part.QUORUM: Paces(2.0, 10.0, 2.0, within=SHORT_SECONDS),
     Part.TOPICS: Paces(2.0, 10.0, 2.0),

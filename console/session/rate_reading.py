@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from console.model import snapshot as refresh
@@ -70,14 +70,12 @@ class RateReader:
     async def _read_ends(self, in_view: Iterable[Place], silent: Collection[int]) -> None:
         wanted, turn = _some(in_view), self._ends.is_due()
         if turn:
-            self._ends.begin(time.monotonic())
             wanted |= dict.fromkeys(self._turn())
         leaders = _by_leader(self._reader.snapshot.topics, wanted)
         asked = {broker: places for broker, places in leaders.items() if broker not in silent}
-        if asked:
-            await self._reader.keep(read_end_offsets(self._reader.client, asked))
-        if turn:
-            self._ends.end(time.monotonic())
+        with self._ends if turn else nullcontext():
+            if asked:
+                await self._reader.keep(read_end_offsets(self._reader.client, asked))
 
     async def _read_dirs(self, silent: Collection[int]) -> None:
         reader = self._reader
@@ -121,7 +119,7 @@ class RateReader:
         reader = self._reader
         at = reader.clock.now()
         reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), ends, at))
-        self._ends.due = time.monotonic() + OTHERS_EVERY.total_seconds()
+        self._ends.put_off(OTHERS_EVERY.total_seconds())
 
     def _turn(self) -> Iterator[Place]:
         """Yield the next partitions in turn, whole topics at a time; all partitions where they are few."""

@@ -226,11 +226,11 @@ class RecordedPoller(Poller):
             AdminError: no broker answered.
         """
         for part in self.parts:
-            if not self._read.issuperset(part.after) or not self._is_due(part.name, part.pace.every):
+            if not self.was_read(*part.after) or not self._is_due(part.name, part.pace.every):
                 continue
             used = flight_tape.Used(set(), set())
             token = flight_tape.USED.set(used)
-            before = self._session.snapshot, self._slow.facts, set(self._read), dict(self.problems)
+            before = self._session.snapshot, self._slow.facts, dict(self._turns), dict(self.problems)
             try:
                 # Pauses between reads were the live poll's own: here the record decides.
                 await self.read_part(part)
@@ -239,7 +239,7 @@ class RecordedPoller(Poller):
             if flight_tape.LATER in used.keys:
                 # It was under way, and what came of it is not known yet.
                 self._session.learn(lambda _, known=before[0]: known)  # type: ignore[misc]
-                _, self._slow.facts, self._read, self.problems = before
+                _, self._slow.facts, self._turns, self.problems = before
             self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()
         self._at_ms = self._tape.at_ms

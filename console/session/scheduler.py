@@ -8,16 +8,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.admin.errors import AdminError
 from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.session.snapshot_reader import Refused
 
+if TYPE_CHECKING:
+    from console.session.session import Session
+
 log = logging.getLogger(__name__)
+
+STEP = 1.0
+"""Seconds after which it is looked again at the latest what may be read."""
 
 
 class Pace(NamedTuple):
@@ -38,48 +45,82 @@ class Pace(NamedTuple):
     answer alone makes nothing rest. None: each read counts with what it took."""
 
 
-class Turns:
-    """When something is read next, by its pace and by what the last reads took. Times are of the monotonic clock.
+class Turn(NamedTuple):
+    """When something is read next, by its pace and by what the last reads took. Times are of the monotonic clock."""
 
-    A read that runs in a ``with`` block is measured by it.
-    """
+    due: float = -inf
+    began: float | None = None
+    """When the read began that goes on; None while there is no such read."""
+    ended: float = -inf
+    took: float | None = None
+    """Seconds, of the last read that was measured; None before it."""
+    was_read: bool = False
+    """Whether a read succeeded."""
+    asked: bool = False
+    """Whether it is wanted now, and no read has begun since."""
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a read may begin."""
+        return self.began is None and now >= self.due
+
+    def hurried(self) -> Turn:
+        """Return it due now: the operator asked, or what was known is out of date."""
+        return self._replace(due=-inf, asked=True)
+
+    def begun(self, pace: Pace, now: float) -> Turn:
+        """Return it with a read that begins."""
+        return self._replace(began=now, due=now + pace.every if pace.from_begin else self.due, asked=False)
+
+    def ended_at(self, pace: Pace, now: float, *, failed: bool = False) -> Turn:
+        """Return it after the read. One that failed counts as long as others, unless its time counts from its
+        beginning: then it does not rest."""
+        over = self._replace(began=None, ended=now, was_read=self.was_read or not failed)
+        if self.asked or (failed and pace.from_begin):
+            return over
+        took = now - (now if self.began is None else self.began)
+        counts = took
+        if pace.first is not None:
+            counts = min(took, pace.first if self.took is None else self.took)
+        due = self.due if pace.from_begin else now + pace.every
+        return over._replace(took=took, due=max(due, now + min(pace.longest_rest, pace.rest * counts)))
+
+    def known(self, pace: Pace, now: float, age: float) -> Turn:
+        """Return it after something else read the same, so many seconds ago."""
+        # A clock that was set back gives a negative age: then it is read.
+        if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
+            return self
+        return self._replace(due=now + pace.every - age, was_read=True)
+
+
+class Turns:
+    """The turn of one thing, for who reads it. A read that runs in a ``with`` block is measured by it."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
-        self.due = -inf
-        self._began = 0.0
-        self._took: float | None = None
+        self.turn = Turn()
 
     def is_due(self) -> bool:
         """Return whether it may be read now."""
-        return time.monotonic() >= self.due
+        return self.turn.is_due(time.monotonic())
 
     def hurry(self) -> None:
-        """Make it due now: the operator asked, or what was known is out of date."""
-        self.due = -inf
+        """Make it due now."""
+        self.turn = self.turn.hurried()
 
-    def begin(self, now: float) -> None:
-        """Note that a read begins."""
-        self._began = now
-        if self.pace.from_begin:
-            self.due = now + self.pace.every
+    def note(self, age: float | None) -> None:
+        """Note that something else read the same, so many seconds ago; None: nothing did."""
+        if age is not None:
+            self.turn = self.turn.known(self.pace, time.monotonic(), age)
 
-    def end(self, now: float) -> None:
-        """Note that the read ended."""
-        pace, took = self.pace, now - self._began
-        counts = took
-        if pace.first is not None:
-            counts = min(took, pace.first if self._took is None else self._took)
-        self._took = took
-        due = self.due if pace.from_begin else now + pace.every
-        self.due = max(due, now + min(pace.longest_rest, pace.rest * counts))
+    def put_off(self, seconds: float) -> None:
+        """Make it due after a time: something else read the same."""
+        self.turn = self.turn._replace(due=time.monotonic() + seconds)
 
     def __enter__(self) -> None:
-        self.begin(time.monotonic())
+        self.turn = self.turn.begun(self.pace, time.monotonic())
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if failed is None or not self.pace.from_begin:
-            self.end(time.monotonic())
+        self.turn = self.turn.ended_at(self.pace, time.monotonic(), failed=failed is not None)
 
 
 class Scheduled(NamedTuple):
@@ -92,6 +133,29 @@ class Scheduled(NamedTuple):
     """What is read before it is read for the first time."""
     within: float | None = None
     """Seconds that a read may take; None: as long as the client lets it."""
+    in_view: bool = False
+    """Whether it is on the screen, so that it comes first."""
+    is_shared: bool = False
+    """Whether a read of the same for something else counts as one of it."""
+    may: Callable[[], bool] = lambda: True
+    """Whether it may be read now: what it needs is known, and nothing else reads the same."""
+
+
+def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float) -> list[Scheduled]:
+    """Return the parts whose reads begin now, in this order. Pure.
+
+    Args:
+        parts: those that may be read.
+        turns: part -> its turn, also of what comes before these.
+        now: monotonic seconds.
+    """
+    due = [
+        part
+        for part in parts
+        if (turn := turns[part.name]).is_due(now)
+        and (turn.was_read or all(turns[each].was_read for each in part.after))
+    ]
+    return sorted(due, key=lambda part: not part.in_view)
 
 
 class Scheduler:
@@ -100,19 +164,87 @@ class Scheduler:
     parts: all, in the order in which they begin. problems: part -> why its last read failed.
     """
 
-    def __init__(self, parts: Iterable[Scheduled]) -> None:
+    def __init__(
+        self,
+        parts: Iterable[Scheduled],
+        may: Callable[[Scheduled, Turn], bool] = lambda *_: True,
+        age: Callable[[str], float | None] = lambda _: None,
+    ) -> None:
+        """Create it; `step` and `run` read.
+
+        Args:
+            may: whether parts may be read now, by their turns.
+            age: seconds since a part was read, also for something else; None if it never was.
+        """
         self.parts = tuple(parts)
         self.problems: dict[str, Failure] = {}
-        self._turns = {each.name: Turns(each.pace) for each in self.parts}
+        self._may, self._age = may, age
+        self._turns = {each.name: Turn() for each in self.parts}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._read: set[str] = set()
+        self._woken = asyncio.Event()
 
-    def start(self, part: Scheduled) -> None:
-        """Begin to read a part that is due, unless it is being read."""
-        running = self._tasks.get(part.name)
-        if (running is None or running.done()) and self._turns[part.name].is_due():
-            self._turns[part.name].begin(time.monotonic())
-            self._tasks[part.name] = asyncio.create_task(self.read_part(part))
+    def was_read(self, *names: str) -> bool:
+        """Return whether each of these parts was read."""
+        return all(self._turns[name].was_read for name in names)
+
+    def rests(self, name: str) -> bool:
+        """Return whether a part was read, or at least tried, and is neither being read nor asked for."""
+        turn = self._turns.get(name, Turn())
+        return turn.ended > -inf and turn.began is None and not turn.asked
+
+    def is_asked(self, name: str) -> bool:
+        """Return whether a part was asked for since its last read began."""
+        return self._turns[name].asked
+
+    def put(self, part: Scheduled, seconds: float = 0.0) -> None:
+        """Read a part, in place of one with its name, whose read is cancelled.
+
+        Args:
+            seconds: after which it is read for the first time.
+        """
+        if task := self._tasks.pop(part.name, None):
+            task.cancel()
+        self.parts = (*(each for each in self.parts if each.name != part.name), part)
+        self._turns[part.name] = Turn(time.monotonic() + seconds)
+        self._woken.set()
+
+    def hurry(self, *names: str) -> None:
+        """Make parts due now, or as soon as their reads under way have ended; a part that is not scheduled is none."""
+        for name in names:
+            if (turn := self._turns.get(name)) is not None:
+                self._turns[name] = turn.hurried()
+        self._woken.set()
+
+    def step(self, names: Collection[str] | None = None) -> None:
+        """Begin to read what is due.
+
+        Args:
+            names: of these parts alone; None for all.
+        """
+        now = time.monotonic()
+        parts = [part for part in self.parts if names is None or part.name in names]
+        for part in parts:
+            turn = self._turns[part.name]
+            if part.is_shared and turn.is_due(now) and (age := self._age(part.name)) is not None:
+                self._turns[part.name] = known = turn.known(part.pace, now, age)
+                if known is not turn:
+                    self._succeeded(part)
+        allowed = [part for part in parts if self._may(part, self._turns[part.name]) and part.may()]
+        for part in next_reads(allowed, self._turns, now):
+            self._turns[part.name] = self._turns[part.name].begun(part.pace, now)
+            self._tasks[part.name] = asyncio.create_task(self._read_in_turn(part))
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        try:
+            while True:
+                self._woken.clear()
+                self.step()
+                now = time.monotonic()
+                waits = (turn.due - now for turn in self._turns.values() if turn.began is None and turn.due > now)
+                await happens(self._woken, min([STEP, *waits]))
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Cancel what is being read, and wait for its end."""
@@ -120,17 +252,19 @@ class Scheduler:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
+    async def _read_in_turn(self, part: Scheduled) -> None:
+        """Read a part, and then begin what waited for it."""
+        await self.read_part(part)
+        self.step([each.name for each in self.parts if part.name in each.after and not self.was_read(each.name)])
+
     async def read_part(self, part: Scheduled) -> None:
-        """Read a part after what comes before it, and keep why it could not be read until it is."""
-        for name in part.after:
-            if name not in self._read:
-                await asyncio.wait({self._tasks[name]})
-            if name not in self._read:
-                self._turns[part.name].hurry()
-                return
+        """Read a part, and keep why it could not be read until it is."""
+        failed, began = True, self._turns[part.name].began
         try:
             async with asyncio.timeout(part.within):
                 await part.read()
+            failed = False
+            self._succeeded(part)
         except TimeoutError as error:
             self.problems[part.name] = await self._failed(part, error)
         except (AdminError, Refused) as error:
@@ -139,19 +273,32 @@ class Scheduler:
         except Exception:  # a part that goes wrong must not end the others
             log.exception("reading %s", part.name)
             self.problems[part.name] = Failure("INTERNAL", INTERNAL)
-        else:
-            self.problems.pop(part.name, None)
-            self._read.add(part.name)
-            await self._succeeded(part)
-            self._turns[part.name].end(time.monotonic())
-            return
-        if not part.pace.from_begin:
-            self._turns[part.name].end(time.monotonic())
+        finally:
+            if (turn := self._turns[part.name]).began == began:  # otherwise another part took its place
+                self._turns[part.name] = turn.ended_at(part.pace, time.monotonic(), failed=failed)
+            self._woken.set()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
         """Return why a part could not be read; here nothing else follows from it."""
         failure = error.failure if isinstance(error, AdminError | Refused) else None
         return failure or Failure("TIMED_OUT", f"{part.name} was not answered within {part.within:g} s")
 
-    async def _succeeded(self, part: Scheduled) -> None:
-        """Note that a part was read; here nothing else follows from it."""
+    def _succeeded(self, part: Scheduled) -> None:
+        """Note that a part was read."""
+        self.problems.pop(part.name, None)
+
+
+def read_ago(session: Session, name: str) -> float | None:
+    """Return the seconds since a session read a part as a whole; None if it never did."""
+    at = session.snapshot.read_at.get(name)
+    return None if at is None else (datetime.now(UTC) - at).total_seconds()
+
+
+async def happens(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, so many seconds at most."""
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        # Not `asyncio.timeout`: one of no time takes a cancellation from before it, as by Ctrl-C, for its own.
+        await asyncio.wait({waiting}, timeout=max(0.0, seconds))
+    finally:
+        waiting.cancel()

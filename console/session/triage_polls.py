@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import time
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -21,14 +20,14 @@ from console.model import snapshot as refresh
 from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
-from console.model.name_order import in_order
+from console.model.name_order import in_order, next_names
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.parts import PACES, SHORT_SECONDS, triage_pace
-from console.session.scheduler import Scheduled, Scheduler
+from console.session.scheduler import Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
 from console.triage.symptoms import Poll
@@ -78,7 +77,7 @@ class Poller(Scheduler):
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowPolls(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
-        super().__init__(self._scheduled())
+        super().__init__(self._scheduled(), age=partial(read_ago, session))
 
     def _scheduled(self) -> Iterator[Scheduled]:
         at_controllers = self._session.context.settings.controllers
@@ -97,7 +96,8 @@ class Poller(Scheduler):
                 after = (Part.CLUSTER,)
             if part in own or part is not Part.REQUEST_LOGS:
                 read = own.get(part) or partial(self._session.read_whole, part)
-                yield Scheduled(part, triage_pace(paces), read, after, paces.within)
+                shared = part not in own and not part.about.by_members
+                yield Scheduled(part, triage_pace(paces), read, after, paces.within, is_shared=shared)
 
     async def __aenter__(self) -> Poller:
         return self
@@ -121,11 +121,8 @@ class Poller(Scheduler):
         limit = NOTICED_SECONDS if self._noticed.is_set() else POLL_SECONDS
         self._noticed.clear()
         self._began = time.monotonic()
-        if not self._tasks:
-            self._take_known()
-        for part in self.parts:
-            self.start(part)
-        if Part.CLUSTER not in self._read:  # of nothing at all nothing can be said
+        self.step()
+        if not self.was_read(Part.CLUSTER):  # of nothing at all nothing can be said
             await asyncio.wait({self._tasks[Part.CLUSTER]})
         await self._wait(None if whole else limit)
         return self._seen(datetime.now(UTC))
@@ -133,40 +130,24 @@ class Poller(Scheduler):
     def _ask_on(self) -> None:
         """Ask the brokers between polls, too, for as long as these go on."""
         if time.monotonic() - self._began < EVERY + POLL_SECONDS:
-            self.start(next(part for part in self.parts if part.name == Part.SILENCE))
+            self.step((Part.SILENCE,))
 
     def _seen(self, at: datetime) -> Poll:
         """Return what is known at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
-        unread = tuple(part.name for part in self.parts if part.name not in self._read)
+        unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
         return Poll(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
-    def _take_known(self) -> None:
-        """Count brokers and topics as read where the session read them a moment ago, as for the first rows of a
-        screen."""
-        now = datetime.now(UTC)
-        for name in (Part.CLUSTER, Part.TOPICS):
-            at = self._session.snapshot.read_at.get(name)
-            if at is not None and 0 <= (age := (now - at).total_seconds()) < EVERY:
-                self._read.add(name)
-                self._turns[name].due = self._began + EVERY - age
-
     async def rest(self) -> None:
         """Wait until the next poll is due: at once where brokers fell silent, or answer again."""
-        left = self._began + EVERY - time.monotonic()
-        noticed = asyncio.ensure_future(self._noticed.wait())
-        try:
-            # Not `asyncio.timeout`: one of no time takes a cancellation from before it, as by Ctrl-C, for its own.
-            await asyncio.wait({noticed}, timeout=max(0.0, left))
-        finally:
-            noticed.cancel()
+        await happens(self._noticed, self._began + EVERY - time.monotonic())
 
     async def _wait(self, seconds: float | None) -> None:
         """Wait until all parts are read, the brokers' silence changes, or the time is over."""
-        read = asyncio.ensure_future(asyncio.wait(self._tasks.values()))
+        read = asyncio.ensure_future(self._at_rest())
         noticed = asyncio.ensure_future(self._noticed.wait())
         until = {read} if seconds is None else {read, noticed}
         try:
@@ -175,13 +156,18 @@ class Poller(Scheduler):
             read.cancel()
             noticed.cancel()
 
+    async def _at_rest(self) -> None:
+        """Wait until nothing is being read, nor what waited for that."""
+        while running := [each for each in self._tasks.values() if not each.done()]:
+            await asyncio.wait(running)
+
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
         """Return why a part could not be read, and note if no broker answers at all."""
         if isinstance(error, AdminError | Refused):
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed | Refused):
                 self._refused = error
-            elif part.name == Part.CLUSTER and part.name not in self._read:
+            elif part.name == Part.CLUSTER and not self.was_read(part.name):
                 self._lost = error
             return error.failure
         text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
@@ -194,13 +180,14 @@ class Poller(Scheduler):
         if part.name == Part.CLUSTER:
             from console.admin import cluster
 
-            if part.name not in self._read:
+            if not self.was_read(part.name):
                 self._lost = RequestTimedOut(self._no_brokers())
             # What is asked on a connection waits for what was asked there before. The poll need not wait for that.
             await self._session.client.run(cluster.reconnect)
         return failure
 
-    async def _succeeded(self, part: Scheduled) -> None:
+    def _succeeded(self, part: Scheduled) -> None:
+        super()._succeeded(part)
         if part.name == Part.CLUSTER:
             self._answered_at, self._lost, self._refused = time.monotonic(), None, None
 
@@ -228,7 +215,7 @@ class Poller(Scheduler):
             raise
         took = time.monotonic() - began
         rest = min(LONGEST_ASK_REST, ASK_REST * took) if not silence.brokers else 0.0
-        self._ask_again(max(began + self._turns[Part.SILENCE].pace.every, began + took + rest))
+        self._ask_again(max(began + (PACES[Part.SILENCE].triage or 0.0), began + took + rest))
         if not silence.brokers:
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
@@ -243,11 +230,11 @@ class Poller(Scheduler):
             for name, task in self._tasks.items():
                 if name != Part.SILENCE:
                     task.cancel()
-                    self._turns[name].hurry()
+                    self.hurry(name)
 
     def _ask_again(self, at: float) -> None:
         """Schedule the next round of asking the brokers. at: monotonic seconds."""
-        self._turns[Part.SILENCE].due = at
+        self._turns[Part.SILENCE] = self._turns[Part.SILENCE]._replace(due=at)
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
@@ -255,11 +242,8 @@ class Poller(Scheduler):
     async def _read_offsets(self) -> None:
         """Read the lags of the next groups, in turn where there are many, and the start offsets of the logs that they
         still have to read."""
-        names = in_order(self._session.snapshot.groups)
-        first = bisect_left(names, self._next_group)
-        chosen = [*names[first : first + MOST_GROUPS], *names[: min(first, max(0, first + MOST_GROUPS - len(names)))]]
-        # The name right after the last one, also where groups come and go between rounds.
-        self._next_group = chosen[-1] + "\0" if chosen else ""
+        chosen = next_names(in_order(self._session.snapshot.groups), self._next_group, MOST_GROUPS)
+        self._next_group = chosen[-1] if chosen else ""
         await self._session.poll_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
             await self._session.keep(read_log_starts(self._session.client, ends))

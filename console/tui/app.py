@@ -100,9 +100,9 @@ class Console(KeysInOrder["Context"]):
         self.reading = Reading(session, settings.refresh)
         self.triage = self.WATCH(self, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
         self.journal = Journal(
-            self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
+            self, self.session, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
-        half_hour = self.HALF_HOUR(self, self.triage, self.journal, lambda: self.view.update())
+        half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed())
         self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
@@ -113,7 +113,7 @@ class Console(KeysInOrder["Context"]):
         self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
         self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
         self.polling = Polling(self.reading, lambda: self.view, self.post_message)
-        self._first_reads = FirstReads(self, self.cluster, self.polling, prefetched)
+        self._first_reads = FirstReads(self, self.cluster, prefetched)
         self._remaps, self._history = settings.keys, history
         self._applied: Applied | None = None
         self.animation_level = "none"
@@ -195,8 +195,8 @@ class Console(KeysInOrder["Context"]):
     def _enter_place(self) -> None:
         """Write the lines around the new place, and read it."""
         self.frame.all()
-        self.reading.live.now()
-        self.polling.restart_slow(self)
+        self.reading.tick()
+        self.polling.restart_slow()
 
     def is_busy(self, event: events.Event) -> bool:
         """Return whether a key that was typed ahead waits for what the keys before it began.
@@ -213,7 +213,7 @@ class Console(KeysInOrder["Context"]):
         if bar is not None and bar.line.is_open:
             is_text = isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
             return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
-        return not self.view.known() and self.reading.contact.is_current and not self.reading.live.resting
+        return not self.view.known() and self.reading.contact.is_current and not self.reading.resting
 
     def busy_with(self) -> str:
         """Return what must not be interrupted: a change that is on its way."""
@@ -356,7 +356,7 @@ class Console(KeysInOrder["Context"]):
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
         # Wrong credentials, sent again every few seconds, would lock the account.
-        self.reading.live.paused |= message.final
+        self.reading.paused |= message.final
         self._touch(
             contact.lost(self.reading.contact, message.failure, message.final, self.session.snapshot.read_at.values())
         )

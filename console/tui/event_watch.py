@@ -1,4 +1,4 @@
-"""Follows the session for the pane of events, and reads in turn what no view shows."""
+"""Follows the session for the pane of events."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from console.model.snapshot import Snapshot
     from console.session.event_feed import EventFeed
+    from console.session.session import Session
     from console.triage.events import Event, Record
-    from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
 """How long the list of what is not observed is kept while nothing is read."""
@@ -25,16 +25,15 @@ AGES_EVERY = timedelta(seconds=5)
 class EventWatch:
     """Records events from the cluster's first answer on, whatever view is shown."""
 
-    def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
+    def __init__(self, app: App[Any], session: Session, redraw: Callable[[], None]) -> None:
         """Create it; `begin` starts its worker.
 
         Args:
             app: runs the worker.
-            reading: the session, and whether its reads are paused.
+            session: is followed.
             redraw: draws the view that is shown again.
         """
-        self._session, self._reading = reading.session, reading
-        self._app, self._redraw = app, redraw
+        self._app, self._session, self._redraw = app, session, redraw
         self._feed: EventFeed | None = None
         self._has_begun = False
         self._gaps: tuple[Snapshot | None, datetime, list[str]] = (None, datetime.now(UTC), [])
@@ -66,18 +65,10 @@ class EventWatch:
 
     async def _run(self) -> None:
         # What it imports takes a while, which a key must not wait for.
-        feed, turn = await asyncio.to_thread(
-            lambda: [import_module(f"console.session.{name}") for name in ("event_feed", "event_reads")]
-        )
+        feed = await asyncio.to_thread(import_module, "console.session.event_feed")
         self._feed = feed.EventFeed(self._session, self._tell)
         self._tell(())
-        reads = turn.EventReads(self._session, turn.FOR_SCREEN, self._may_read)
-        await asyncio.gather(self._feed.run(), reads.run())
-
-    def _may_read(self) -> bool:
-        """Return whether reads may be sent: not while paused, without an answer, or during an apply."""
-        reading = self._reading
-        return not (reading.live.paused or reading.lost or reading.held)
+        await self._feed.run()
 
     def _tell(self, _made: Sequence[Event]) -> None:
         self._redraw()

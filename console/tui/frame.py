@@ -290,7 +290,7 @@ class Frame:
         if contact.lost is not None:
             since = contact.answered_at
             return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
-        if self._cluster.reading.live.paused:
+        if self._cluster.reading.paused:
             return State("paused", "pending")
         # The first poll may wait for a broker that hangs, while others answered triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at

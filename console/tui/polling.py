@@ -1,4 +1,4 @@
-"""Reads for the view that is visible: the view on each tick, the header's facts now and then, slow reads beside."""
+"""Reads for the view that is visible, on each tick and beside that, and finds out which brokers answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from console.model.failure import Failure
 from console.model.parts import Part
 from console.present.columns import clock
 from console.session.kept_record import return_large_blocks
-from console.session.scheduler import Pace, Turns
+from console.session.scheduler import Pace, Scheduled
 from console.tui.places import Place
-from console.tui.reading import Reading, StatusMessage, start
+from console.tui.reading import MORE, REST, VIEW, Reading, StatusMessage, start
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from console.tui.prefetch import SessionFactory
     from console.tui.watch import ShownCluster
 
-VERSIONS_EVERY = 60.0
 PATIENCE = 5.0
 """Seconds without an answer after which each broker gets a small request instead; after as many again without one the
 cluster counts as silent."""
+MORE_AFTER = 0.5
+"""Seconds for which slow reads wait for the rows of the view."""
 LONGEST_POLL = 10.0
 """Seconds: a poll counts as late after twice the duration of the one before, of which no more than this counts."""
 
@@ -70,16 +71,14 @@ FIRST_ANSWERS = 2.0
 class FirstReads:
     """What a console reads first: what was asked for before its first frame, then all that goes on until it ends."""
 
-    def __init__(
-        self, app: App[Any], cluster: ShownCluster, polling: Polling, prefetched: SessionFactory | None
-    ) -> None:
+    def __init__(self, app: App[Any], cluster: ShownCluster, prefetched: SessionFactory | None) -> None:
         """Create it; `begin` reads.
 
         Args:
             app: runs its workers.
             prefetched: the first reads; None: they are ordinary reads.
         """
-        self._app, self._cluster, self._polling, self._prefetched = app, cluster, polling, prefetched
+        self._app, self._cluster, self._prefetched = app, cluster, prefetched
 
     def begin(self) -> None:
         """Begin to read, once the first frame is drawn."""
@@ -95,12 +94,12 @@ class FirstReads:
         if await self._prefetched.arrived(FIRST_ANSWERS):
             with self._app.batch_update():  # the first rows are painted once, with brokers and topics
                 await session.read_cluster()
-                await (session.read_quorum() if reading.at_controllers else reading.all_topics())
+                await session.read_whole(Part.QUORUM if reading.at_controllers else Part.TOPICS)
         self._app.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
         return_large_blocks()
-        start(self._app, self._polling.run, group="live", name="live")
+        start(self._app, self._cluster.reading.reads.run, group="live", name="live")
         self._cluster.half_hour.begin()
         if self._cluster.reading.at_controllers or self._cluster.triage.request_logs:
             # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
@@ -109,38 +108,31 @@ class FirstReads:
 
 
 class Polling:
-    """Reads for the view that is visible. Hidden views read nothing; failures are shown, and the loop goes on.
-
-    Three paces: what the view shows on every tick (`View.read`), what the header shows every `VITALS_EVERY` seconds,
-    and slow reads of the view (`slowly`), which rest ten times as long as they take.
+    """Reads for the view that is visible, as two parts of the screen's reads: what the view shows on every tick
+    (`View.read`), and its slow reads. Hidden views read nothing; failures are shown, and the reads go on.
     """
 
     def __init__(self, reading: Reading, view: Callable[[], View], post: Callable[[Message], bool]) -> None:
-        """Create it; `run` and `slowly` read, each in a worker.
+        """Create it; the first read waits for `Reading.reads` to run.
 
         Args:
-            reading: the reads that views share, and their paces.
+            reading: the reads that views share.
             view: returns the visible view.
             post: sends the app a message.
         """
         self._reading, self._session = reading, reading.session
         self._view = view
         self._post = post
-        self._versions = Turns(Pace(VERSIONS_EVERY))
         self._lost_since_asked = False
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
         self._reads_take = 0.0
-        self._slow_rests = False
+        # Brokers that did not answer need no rest; that they answer again is to be seen soon.
+        reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, REST, from_begin=True), self._read, in_view=True))
+        reading.tick()
 
-    async def run(self) -> None:
-        """Poll until cancelled."""
-        await self._reading.live.run(self._read)
-
-    async def _read(self) -> bool:
-        """Poll the cluster once and post what came of it. Return whether the cluster answered."""
-        if self._reading.held:
-            return True
+    async def _read(self) -> None:
+        """Poll the cluster once and post what came of it. Raises why it was not read, or that no broker answers."""
         if self._was_read[0] != (place := self._view().place):
             self._was_read = place, self._session.clock.now()
         known = self._session.snapshot
@@ -148,22 +140,22 @@ class Polling:
         poll = asyncio.ensure_future(self._read_view())
         try:
             if not await self._wait_for(poll):
-                return False
+                return
             if (error := poll.exception()) is not None:
-                return await self._failed(error)
+                await self._failed(error)
         finally:
             poll.cancel()
         if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
             # The answers may be older than the loss, or the view read no part of the cluster: neither shows that
             # brokers answer again.
-            return await self._is_heard()
-        if self._session.snapshot is not known:
+            await self._find_silent()
+        elif self._session.snapshot is not known:
             self._reading.lost = False
             self._was_read = place, self._session.clock.now()
             if self._silent:
-                return await self._is_heard()
-            self._reached()
-        return True
+                await self._find_silent()
+            else:
+                self._reached()
 
     async def _wait_for(self, poll: asyncio.Future[None]) -> bool:
         """Wait until a poll ends, and while it takes long, check which brokers answer at all.
@@ -183,36 +175,46 @@ class Polling:
             asked = "controllers" if self._reading.at_controllers else "brokers"
             others = Failure("TIMED_OUT", late, f"The {asked} answer other requests; r asks again.")
             heard = await self._is_heard(others)
-            if heard and (were_lost or self._silent != were_silent or self._reading.live.is_wanted):
+            if heard and (were_lost or self._silent != were_silent or self._reading.reads.is_asked(VIEW)):
                 await self._session.client.run(cluster.reconnect)
-                self._reading.live.now()
+                self._reading.tick()
                 return False
             patience = PATIENCE
         self._reads_take = min(loop.time() - began, LONGEST_POLL)
         return True
 
-    async def _failed(self, error: BaseException) -> bool:
-        """Post why a poll failed. Return whether the loop goes on at its usual pace."""
+    async def _failed(self, error: BaseException) -> None:
+        """Post why a poll failed, and raise that."""
         from console.admin.errors import AdminError, AuthenticationFailed
         from console.session.snapshot_reader import Refused
 
         if isinstance(error, AuthenticationFailed | Refused):
             self._lost(error.failure, final=True)
-            return False
-        if isinstance(error, AdminError):
+        elif isinstance(error, AdminError):
             await self._is_heard(error.failure)
-            return False
-        # The loop has to go on, whatever one read ran into.
-        log.error("reading for %s", self._view().NAME, exc_info=error)
-        self._post(StatusMessage(INTERNAL, "failed"))
-        return True
+        else:
+            self._post(StatusMessage(INTERNAL, "failed"))
+        raise error
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
-        """Check which brokers answer, and post the outcome. Return whether any does.
+        """Find out which brokers answer, and post it. Return whether any does.
 
         Args:
             unread: why the poll itself was not answered.
         """
+        from console.admin.errors import AdminError
+
+        try:
+            await self._find_silent(unread)
+        except AdminError:
+            return False
+        except Exception:  # the reads have to go on, whatever one of them ran into
+            log.exception("asking which brokers answer")
+            return False
+        return True
+
+    async def _find_silent(self, unread: Failure | None = None) -> None:
+        """As `_is_heard`. Raises AdminError if no broker answers."""
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed
 
@@ -222,13 +224,9 @@ class Polling:
             # That a poll took too long says less than why brokers do not even answer this.
             known = unread is not None and unread.name != "TIMED_OUT"
             self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
-            return False
-        except Exception:  # as in `_failed`
-            log.exception("asking which brokers answer")
-            return False
+            raise
         self._reading.lost = False
         self._reached(unread)
-        return True
 
     def _lost(self, failure: Failure, final: bool) -> None:
         self._reading.lost = self._lost_since_asked = True
@@ -238,7 +236,7 @@ class Polling:
         self._post(ClusterReached(self._silent, *self._was_read, unread))
 
     async def _read_view(self) -> None:
-        """Read what the view shows, and what the header shows if that is due."""
+        """Read what the view shows, and at first who there is."""
         session, view = self._session, self._view()
         if not (session.snapshot.cluster.brokers or session.snapshot.cluster.controllers):
             await asyncio.gather(session.read_cluster(), view.read())
@@ -246,45 +244,14 @@ class Polling:
                 self._reached()  # what is read beside may wait for a broker that hangs
         else:
             await view.read()
-        if self._reading.vitals.is_due():
-            with self._reading.vitals:
-                await asyncio.gather(session.read_cluster(), session.read_quorum(), self._read_versions())
-                if not self._reading.at_controllers:
-                    await self._reading.all_topics()
-
-    async def _read_versions(self) -> None:
-        known, cluster = self._session.snapshot.versions.keys(), self._session.snapshot.cluster
-        if self._silent:
-            return  # who does not answer would be waited for
-        if self._versions.is_due() or known != {node.id for node in cluster.brokers or cluster.controllers}:
-            with self._versions:
-                await self._session.read_whole(Part.VERSIONS)
 
     @property
     def rests(self) -> bool:
         """Whether everything that the view shows has been read, until the next tick."""
-        return self._reading.live.resting and self._slow_rests
+        return self._reading.resting and self._reading.reads.rests(MORE)
 
-    def restart_slow(self, app: App[Any]) -> None:
+    def restart_slow(self) -> None:
         """Restart the slow reads: for another view, or because the operator asked."""
-        start(app, self.slowly, group="slow", name="slow", exclusive=True)
-
-    async def slowly(self) -> None:
-        """Run the slow reads of the visible view, with pauses between them, until cancelled."""
-        from console.admin.errors import AdminError
-
-        self._slow_rests = False
-        reading = self._reading
-        turns = Turns(Pace(reading.refresh * self._view().MORE_EVERY))
-        while True:
-            await asyncio.sleep(0.5)
-            if reading.live.paused or reading.lost or reading.held or not turns.is_due() or not self._view().known():
-                continue  # of what is not known yet, nothing more can be read
-            try:
-                with turns:
-                    await self._view().read_more()
-            except AdminError as error:
-                log.info("background read: %s", error.failure)
-            except Exception:  # as above
-                log.exception("background read for %s", self._view().NAME)
-            self._slow_rests = True
+        view = self._view()
+        pace = Pace(self._reading.refresh * view.MORE_EVERY)
+        self._reading.reads.put(Scheduled(MORE, pace, view.read_more, in_view=True, may=view.known), MORE_AFTER)

@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import textwrap
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 from textual.message import Message
 
-from console.model.config import ConfigResource
 from console.model.failure import Failure
+from console.model.parts import Part
 from console.present.columns import clock
 from console.present.text import clean
-from console.session.scheduler import Pace, Turns
+from console.session.event_reads import EventReads
+from console.session.parts import FOR_SCREEN
+from console.session.scheduler import Pace, Scheduled, Turn, Turns, read_ago
 from console.session.snapshot_reader import SessionEvent
 
 if TYPE_CHECKING:
@@ -140,60 +141,6 @@ REST = 10
 of their time."""
 
 
-class Live:
-    """Polls every few seconds, one poll at a time, and none while paused unless asked."""
-
-    def __init__(self, every: float) -> None:
-        """Create it; `run` polls.
-
-        Args:
-            every: seconds from the end of a poll to the next, 0 for none but those asked for.
-        """
-        self._every = every
-        self._wake = asyncio.Event()
-        self.resting = False
-        """Whether nothing is being read, and no read was asked for."""
-        self.paused = every <= 0
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether a read was asked for since the one under way began."""
-        return self._wake.is_set()
-
-    def now(self) -> None:
-        """Poll at once, or as soon as the poll under way has ended; also while paused."""
-        self.resting = False
-        self._wake.set()
-
-    async def run(self, read: Callable[[], Awaitable[bool]]) -> None:
-        """Poll until cancelled.
-
-        Args:
-            read: polls once, and returns whether the cluster answered.
-        """
-        loop = asyncio.get_running_loop()
-        while True:
-            # Whatever asked for this read is answered by it; what asks from here on wants another.
-            self._wake.clear()
-            self.resting = False
-            began = loop.time()
-            # Brokers that did not answer need no rest; that they answer again is to be seen soon.
-            rest = REST * (loop.time() - began) if await read() else 0.0
-            await self._sleep(max(self._every, rest))
-
-    async def _sleep(self, seconds: float) -> None:
-        """Wait until the next poll is due or asked for. While paused, only one that is asked for ends it."""
-        self.resting = not self._wake.is_set()
-        while True:
-            try:
-                async with asyncio.timeout(None if self.paused else seconds):
-                    await self._wake.wait()
-            except TimeoutError:
-                if self.paused:
-                    continue
-            return
-
-
 class SessionChanged(Message):
     """The session knows more, or the plan is another."""
 
@@ -211,109 +158,90 @@ class StatusMessage(Message):
         super().__init__()
 
 
-VITALS_EVERY = 10.0
-"""Seconds between reads of what the header shows."""
-SWEEP_CHUNK = 2_000
-"""Resources that a background sweep reads at once, before it rests."""
-SWEEP_EVERY = 12
-"""Ticks between two background sweeps."""
-OLD_AFTER = 60.0
-"""Seconds that a background sweep may take before its age is shown."""
+VIEW, MORE = "view", "more of the view"
+"""What the visible view reads on each tick, and what it reads beside that."""
+HEADER = (Part.CLUSTER, Part.QUORUM, Part.VERSIONS, Part.TOPICS)
+"""What the lines around each view show."""
+SLOW_EVERY = 12
+"""Ticks between two slow reads of a view."""
 WHOLE_REST = 20
 """All topics' metadata, and all ACLs, are read again after this many times the last read's duration, or later."""
 
 
-class Swept(NamedTuple):
-    """A background sweep that ended: when it began, UTC, and how many seconds it took."""
-
-    at: datetime
-    seconds: float
-
-    @property
-    def is_old(self) -> bool:
-        """Whether what it read first is so old by its end that an operator has to know."""
-        return self.seconds > OLD_AFTER
-
-
 class Reading:
-    """Reads of the session that several views share, each at its pace, and what is known of their freshness.
+    """What the screen reads, by one scheduler, and what is known of its freshness.
 
-    contact: whether the cluster answers. live: when the visible view is read. lost: no broker answers. held: true while
-    a plan is being applied: half of it must not look like another client's change.
+    reads: the scheduler; the view, the half hour and others add their parts to those that are watched for changes.
+    contact: whether the cluster answers. paused: only what is asked for is read. lost: no broker answers. held: true
+    while a plan is being applied: half of it must not look like another client's change.
     """
 
     def __init__(self, session: Session, refresh: float) -> None:
         """Create it; `console.tui.polling` reads for the visible view.
 
         Args:
-            refresh: seconds between ticks, 0 for none.
+            refresh: seconds between ticks, 0 for none but those asked for.
         """
         self.session = session
         self.refresh = refresh
         self.contact = Contact()
-        self.live = Live(refresh)
+        self.paused = refresh <= 0
         self.lost = False
         self.held = False
-        self.vitals = Turns(Pace(VITALS_EVERY))
+        self.reads = EventReads(session, FOR_SCREEN, self._may)
         # A little less than a tick: a tick that comes early must not skip the read until the next one.
-        self._topics = Turns(Pace(refresh * 0.9, WHOLE_REST))
-        self._acls = Turns(Pace(refresh * 0.9, WHOLE_REST))
+        self._whole = {part: Turns(Pace(refresh * 0.9, WHOLE_REST)) for part in (Part.TOPICS, Part.ACLS)}
 
-    def is_late(self, at: datetime) -> bool:
-        """Return whether what was read at this time (UTC) should have been read again by now."""
-        return (self.session.clock.now() - at).total_seconds() > 2 * self.refresh + 1
+    def _may(self, part: Scheduled, turn: Turn) -> bool:
+        """Return whether a part may be read now. What is next to the view waits for the cluster's first answer; while
+        paused, the header is read once."""
+        if self.held or (self.paused and not turn.asked and (turn.was_read or part.name not in HEADER)):
+            return False
+        if part.name == VIEW:
+            return True
+        if self.lost or self.contact.answered_at is None:
+            return False
+        # A broker that does not answer would be waited for.
+        return not (part.name == Part.VERSIONS and self.contact.silent)
 
-    def age(self, swept: Swept | None, *, each_tick: bool) -> str:
-        """Return ``as of 09:41:07`` for a sweep that is old, ``""`` for a recent one.
+    @property
+    def resting(self) -> bool:
+        """Whether the view was read, is not being read, and no read was asked for."""
+        return self.reads.rests(VIEW)
+
+    def age(self, at: datetime | None, ticks: int) -> str:
+        """Return ``as of 09:41:07`` for what should have been read again by now, ``""`` for anything else.
 
         Args:
-            swept: None if there was no sweep yet.
-            each_tick: it is repeated on every tick, and so is old once two ticks have passed without one.
+            at: when it was read, UTC; None if it was not yet.
+            ticks: after which it is read again.
         """
-        if swept is None:
+        if at is None:
             return ""
-        late = each_tick and self.is_late(swept.at)
-        return f"as of {clock(swept.at)}" if swept.is_old or late or self.live.paused else ""
+        late = (self.session.clock.now() - at).total_seconds() > 2 * ticks * self.refresh + 1
+        return f"as of {clock(at)}" if late or self.paused else ""
+
+    def tick(self) -> None:
+        """Read the view at once, or as soon as the read under way has ended; also while paused."""
+        self.reads.hurry(VIEW)
 
     def now(self) -> None:
         """Read everything that is visible at once, however recently it was read."""
-        for turns in (self.vitals, self._topics, self._acls):
+        for turns in self._whole.values():
             turns.hurry()
-        self.live.now()
+        self.reads.hurry(VIEW, *HEADER)
 
     @property
     def at_controllers(self) -> bool:
         """Whether controllers are asked, who know no topics."""
         return self.session.context.settings.controllers
 
-    async def all_topics(self) -> bool:
-        """Read the metadata of all topics if that is due. Return whether it was."""
-        if not self._topics.is_due():
+    async def whole(self, part: Part) -> bool:
+        """Read all topics or all ACLs if that is due. Return whether it was: they have no pages."""
+        turns = self._whole[part]
+        turns.note(read_ago(self.session, part))
+        if not turns.is_due():
             return False
-        with self._topics:
-            await self.session.read_topics()
+        with turns:
+            await self.session.read_whole(part)
         return True
-
-    async def all_acls(self) -> None:
-        """Read all ACLs if that is due: DescribeAcls has no pages."""
-        if self._acls.is_due():
-            with self._acls:
-                await self.session.read_acls()
-
-    async def sweep(self, resources: Sequence[ConfigResource]) -> Swept:
-        """Read the configs of many resources, `SWEEP_CHUNK` at a time.
-
-        After each chunk it sleeps nine times as long as the chunk took, so that brokers spend at most a tenth of their
-        time on it.
-
-        Returns:
-            When the sweep began and how many seconds it took, with the pauses.
-        """
-        loop = asyncio.get_running_loop()
-        first, at = loop.time(), self.session.clock.now()
-        for start in range(0, len(resources), SWEEP_CHUNK):
-            began = loop.time()
-            await self.session.read_configs(resources[start : start + SWEEP_CHUNK], at_once=True)
-            if start + SWEEP_CHUNK < len(resources):
-                await asyncio.sleep((REST - 1) * (loop.time() - began))
-        return Swept(at, loop.time() - first)

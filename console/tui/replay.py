@@ -327,7 +327,7 @@ class ReplayConsole(Console):
         self.session.learn(lambda _: snapshot)
         self._half_hour.take(moment)
         self.triage.take(moment)
-        self.reading.live.now()
+        self.reading.tick()
         self.frame.write_header()
         self._write_time()
 

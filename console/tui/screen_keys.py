@@ -34,7 +34,7 @@ class ScreenKeys:
         """Create it.
 
         Args:
-            app: shows the help, has the clipboard, and runs the slow reads.
+            app: shows the help, and has the clipboard.
             frame: the lines around the view, with the message line.
         """
         self._app, self._cluster, self._navigator = app, cluster, navigator
@@ -45,17 +45,17 @@ class ScreenKeys:
         self._cluster.changed.clear()
         self._navigator.view.update()
         self._cluster.reading.now()
-        self._polling.restart_slow(self._app)
+        self._polling.restart_slow()
 
     def do_pause(self) -> None:
         """Stop the live refresh, or resume it."""
-        live = self._cluster.reading.live
-        live.paused = not live.paused
-        live.now()
+        reading = self._cluster.reading
+        reading.paused = not reading.paused
+        reading.tick()
         self._frame.write_header()
         self._navigator.view.tell_where()
         at = self._cluster.session.clock.now().astimezone().strftime("%H:%M:%S")
-        text = f"paused at {at}: nothing is read until p or r" if live.paused else "live again"
+        text = f"paused at {at}: nothing is read until p or r" if reading.paused else "live again"
         self._frame.message.say(text, "muted")
 
     def do_suspend(self) -> None:

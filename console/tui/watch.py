@@ -7,14 +7,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.model.name_order import in_order, next_names
 from console.model.parts import Part
-from console.session.scheduler import Pace, Turns
+from console.session.scheduler import Pace, Scheduled, Turns
 from console.tui.reading import start
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 
 RESTS = Pace(every=0.0)
 """Of diagnoses, which take the processor's time."""
+SAMPLE, OF_SAMPLES = "half hour", "rates and lags"
+"""The part that takes samples of the half hour, and the one that reads what they are made of."""
 STEP = 1.0
 """Seconds between two checks of whether a sample of the half hour is due."""
 SETTLES = 3.0
@@ -146,7 +148,7 @@ class Watch:
 
         async with Poller(self._session, self.request_logs) as poller:
             while True:
-                if self.reading.held or (self.reading.live.paused and not self._is_asked):
+                if self.reading.held or (self.reading.paused and not self._is_asked):
                     await asyncio.sleep(EVERY)
                     continue
                 self._is_asked = False
@@ -213,28 +215,35 @@ class HalfHourWatch:
     minute; None where no lake was read.
     """
 
-    def __init__(self, app: App[Any], triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
-        """Create it; `begin` starts its worker.
+    def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
+        """Create it; `begin` has the screen's reads take samples.
 
         Args:
-            app: runs the worker.
             triage: reads all that is needed while it watches; has the session.
             journal: has the events.
             redraw: draws the view that is shown again.
         """
-        self._app, self._reading, self._session = app, triage.reading, triage.reading.session
+        self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
-        self._worker: Worker[None] | None = None
-        self._is_asked = False
+        self._has_begun = False
         self._next_group = ""
         self.known: HalfHour | None = None
         self.usage: Mapping[str, Mapping[int, float]] | None = None
 
     def begin(self) -> None:
         """Take samples from now on; if the live refresh is paused, one."""
-        self._is_asked = True
-        if self._worker is None or self._worker.is_finished:
-            self._worker = start(self._app, self._run, group="half hour", name="half hour")
+        reads = self._reading.reads
+        if not self._has_begun:
+            self._has_begun = True
+            reads.put(Scheduled(SAMPLE, Pace(STEP, rest=0.0), self._take))
+            if not self._reading.at_controllers:
+                reads.put(
+                    Scheduled(
+                        OF_SAMPLES, Pace(READS_EVERY.total_seconds()), self._read, may=lambda: not self._triage.is_on
+                    ),
+                    SETTLES,
+                )
+        reads.hurry(SAMPLE)
 
     def shown(self) -> Shown:
         """Return what is drawn of the cluster."""
@@ -255,17 +264,6 @@ class HalfHourWatch:
             self.usage = usage
             self._redraw()
 
-    async def _run(self) -> None:
-        reading, loop = self._reading, asyncio.get_running_loop()
-        reads_at = loop.time() + SETTLES
-        while True:
-            if not reading.lost and not reading.held and (self._is_asked or not reading.live.paused):
-                await self._take()
-                if loop.time() >= reads_at and not reading.live.paused and not self._triage.is_on:
-                    await self._read()
-                    reads_at = loop.time() + READS_EVERY.total_seconds()
-            await asyncio.sleep(STEP)
-
     async def _take(self) -> None:
         """Take a sample of what is known, if it is due."""
         now, snapshot = self._session.clock.now(), self._session.snapshot
@@ -278,7 +276,6 @@ class HalfHourWatch:
             self.known = HalfHour()
         if not self.known.is_due(now):
             return
-        self._is_asked = False
         throttled, totals = await self._throttled(), await self._session.rates.sum_up(snapshot)
         self.known = await asyncio.to_thread(self.known.after, snapshot, now, throttled, totals)
         self._redraw()
@@ -295,24 +292,13 @@ class HalfHourWatch:
 
     async def _read(self) -> None:
         """Read rates, and the lags of the next groups."""
-        if self._reading.at_controllers:
-            return
-        try:
-            await self._session.rates.read((), self._reading.contact.silent)
-            at = self._session.snapshot.read_at.get(Part.LAGS)
-            if at is None or self._session.clock.now() - at >= READS_EVERY:
-                await self._session.poll_groups(self._next_groups())
-        except Exception:  # the samples have to go on, whatever one read ran into
-            log.exception("reading for the half hour")
-
-    def _next_groups(self) -> Sequence[str]:
-        from console.model.name_order import in_order
-
-        names = in_order(self._session.snapshot.groups)
-        first = bisect_right(names, self._next_group)
-        chosen = [*names[first : first + GROUPS_AT_ONCE], *names[:first]][:GROUPS_AT_ONCE]
-        self._next_group = chosen[-1] if chosen else ""
-        return chosen
+        session = self._session
+        await session.rates.read((), self._reading.contact.silent)
+        at = session.snapshot.read_at.get(Part.LAGS)
+        if at is None or session.clock.now() - at >= READS_EVERY:
+            names = next_names(in_order(session.snapshot.groups), self._next_group, GROUPS_AT_ONCE)
+            self._next_group = names[-1] if names else ""
+            await session.poll_groups(names)
 
 
 class ShownCluster(NamedTuple):

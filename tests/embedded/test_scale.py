@@ -51,7 +51,7 @@ class Idle:
     async def at_rest(self) -> None:
         """Wait until nothing is being read."""
         async with asyncio.timeout(WAIT):
-            while not self.app.reading.live.resting:
+            while not self.app.reading.resting:
                 await self.pilot.pause(0.01)
         await self.pilot.pause()
 
@@ -60,7 +60,7 @@ class Idle:
         await self.at_rest()
         self.cluster.call(lambda running: running.counters.reset())
         for _ in range(MINUTE):
-            self.app.reading.live.now()
+            self.app.reading.tick()
             await self.at_rest()
         return self.cluster.call(
             lambda running: {api: running.counters.total(api) for api in running.counters.by_api()}

@@ -175,8 +175,7 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
         poll = await poller.poll(whole=True)
         assert [str(each.what) for each in diagnose(begin(poll)).unknowable if "too late" in each.what]
         asked.refused.clear()
-        for turns in poller._turns.values():
-            turns.hurry()
+        poller.hurry(*poller._turns)
         poll = await poller.poll(whole=True)
         assert diagnose(begin(poll)).unknowable == ()
         assert [each for each in session.snapshot.failures if each.part == part] == []
@@ -204,7 +203,7 @@ async def test_one_slow_answer_holds_up_no_later_read(
         await poller.poll(whole=True)
         for each in slow:
             asked.moves = {"describe_topics": (hand, 1.0)} if each else {}
-            poller._turns["topics"].hurry()
+            poller.hurry("topics")
             await poller.poll(whole=True)
         assert (poller._turns["topics"].due - hand.now > 10) is rests
 
@@ -275,7 +274,7 @@ async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster
 
         async def causes(*parts: str) -> list[str]:
             for part in parts:
-                poller._turns[part].hurry()
+                poller.hurry(part)
             return [each.claim.cause for each in diagnose(begin(await poller.poll(whole=True))).causes]
 
         assert await causes() == ["replication-throttled"]

@@ -254,7 +254,7 @@ async def test_a_pause_reads_nothing_until_it_ends() -> None:
         await it.shows("paused at")
         assert "paused" in it.lines[0]
         await it.settle()
-        await it.until(lambda: it.app.reading.live.resting)
+        await it.until(lambda: it.app.reading.resting)
         asked = len(it.client.asked)
         it.client.cluster.topics["late"] = 1
         await asyncio.sleep(0.6)

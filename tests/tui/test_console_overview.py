@@ -107,9 +107,10 @@ async def draw(it: Driven, count: int) -> list[str]:
 async def unwatched(it: Driven) -> None:
     """Let no poll come between."""
     for each in (it.app.triage, it.app.cluster.half_hour):
-        assert each._worker is not None
         each.begin = lambda: None  # type: ignore[method-assign]
-        each._worker.cancel()
+    for worker in it.app.workers:
+        if worker.name in ("watch", "live"):
+            worker.cancel()
     await it.until(lambda: not it.app.triage.is_on)
 
 

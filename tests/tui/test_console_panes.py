@@ -40,9 +40,9 @@ async def test_the_first_read_brings_the_overrides_of_the_first_topics() -> None
         assert it.client.asked.count("describe_configs") == 1
 
 
-async def test_what_a_background_sweep_read_shows_its_age_once_nothing_follows_it() -> None:
+async def test_what_is_read_in_the_background_shows_its_age_once_nothing_follows_it() -> None:
     async with driven() as it:
-        await it.until(lambda: it.app.view._swept is not None)  # type: ignore[attr-defined]
+        await it.until(lambda: it.app.reading.reads.configs_since is not None)
         assert "overrides as of" not in it.text
         await it.press("p")
         await it.shows("overrides as of ")

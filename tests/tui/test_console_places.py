@@ -13,7 +13,6 @@ from console.language.grammar import parse
 from console.language.statements import Where
 from console.language.verbs import VERBS
 from console.model.config import topic_resource
-from console.tui.reading import Swept
 from tests.tui.console_app import cluster, driven
 from tests.tui.model_client import ModelClient, lag
 
@@ -53,7 +52,7 @@ async def test_lag_is_read_on_each_tick_and_says_when_it_was_where_it_is_older()
         assert "lag as of" not in it.text
         view = it.app.view
         old = datetime.now(UTC) - timedelta(seconds=30)
-        view._swept = Swept(old, 0.1)  # type: ignore[attr-defined]
+        view._swept = old  # type: ignore[attr-defined]
         view.tell_where()
         await it.until(lambda: re.search(r"lag as of \d\d:\d\d:\d\d", it.text) is not None)
 

@@ -62,7 +62,7 @@ class TypedConsole(Console):
             screens = [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
             if (
                 (not at_work or waits)
-                and self.reading.live.resting
+                and self.reading.resting
                 and (self.view.known() or not self.view.OF_CLUSTER)
                 and screens == before
             ):

@@ -17,7 +17,7 @@ from console.model.acl import Acl
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
-from console.session.event_reads import AT_A_TIME, gaps, longest_ago
+from console.session.event_reads import AT_A_TIME, NEVER, gaps, longest_ago
 from console.triage import events as triage_events
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
@@ -461,8 +461,9 @@ async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
         config.topic_resource(f"t{number:06}"): THEN - timedelta(seconds=number) for number in (7, 9_007, 80_007)
     }
     others = asyncio.create_task(other_work())
-    found = await longest_ago(resources(), read_at, NOW, 102)
+    oldest, found = await longest_ago(resources(), read_at, NOW, 102)
     others.cancel()
     assert [each.name for each in found] == [f"t{each * 1_000:06}" for each in range(100)] + ["t080007", "t009007"]
     assert compared == 100_000
+    assert oldest == NEVER
     assert max(after - before for before, after in pairwise(turns)) <= AT_A_TIME

@@ -6,36 +6,20 @@ import asyncio
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from console.admin.errors import AdminError
 from console.model.failure import Failure
 from console.session import scheduler
-from console.session.scheduler import Pace, Scheduled, Scheduler, Turns
+from console.session.scheduler import Pace, Scheduled, Scheduler, Turn, Turns, next_reads
 from tests.support.patience import PATIENCE
 
-
-class Hand:
-    """A clock that stands until it is set, in place of the module `time`."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
+OFTEN = Pace(every=0.0, rest=0.0)
 
 
-@pytest.fixture
-def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
-    clock = Hand()
-    monkeypatch.setattr(scheduler, "time", clock)
-    return clock
-
-
-def read(turns: Turns, hand: Hand, took: float) -> float:
-    """Read once; the seconds from the read's end until the next one is due."""
-    with turns:
-        hand.now += took
-    return turns.due - hand.now
+async def nothing() -> None:
+    """Read nothing."""
 
 
 @pytest.mark.parametrize(
@@ -50,48 +34,130 @@ def read(turns: Turns, hand: Hand, took: float) -> float:
         (Pace(every=1, rest=100, first=0.02), [3.0, 0.5], [2.0, 50.0]),
     ],
 )
-def test_a_part_that_takes_long_rests(hand: Hand, pace: Pace, took: list[float], waits: list[float]) -> None:
-    turns = Turns(pace)
-    assert turns.is_due()
+def test_a_part_that_takes_long_rests(pace: Pace, took: list[float], waits: list[float]) -> None:
+    turn, now = Turn(), 1_000.0
+    assert turn.is_due(now)
     for seconds, wait in zip(took, waits, strict=True):
-        assert read(turns, hand, seconds) == pytest.approx(wait)
-        hand.now = turns.due
-        assert turns.is_due()
+        turn = turn.begun(pace, now)
+        assert not turn.is_due(inf), "what is being read is not begun again"
+        now += seconds
+        turn = turn.ended_at(pace, now)
+        assert turn.due - now == pytest.approx(wait)
+        now = turn.due
+        assert turn.is_due(now)
 
 
-def fail(turns: Turns, hand: Hand) -> None:
+def test_what_was_read_for_something_else_counts_and_what_was_asked_for_is_read_nevertheless() -> None:
+    pace, now = Pace(every=10), 1_000.0
+    turn = Turn().known(pace, now, age=4.0)
+    assert turn.was_read
+    assert turn.due == pytest.approx(now + 6)
+    assert turn.known(pace, now + 6, age=10.0).is_due(now + 6)
+    assert Turn().known(pace, now, age=-1.0).is_due(now), "the clock was set back"
+    assert Turn().hurried().known(pace, now, age=0.0).is_due(now)
+    own = Turn().begun(pace, now).ended_at(pace, now + 1)._replace(due=-inf)
+    assert own.known(pace, now + 3, age=2.5) == own, "it is the part's own read"
+
+
+def test_what_is_asked_for_while_it_is_read_is_read_again() -> None:
+    pace = Pace(every=60)
+    turn = Turn().begun(pace, 1.0).hurried()
+    assert not turn.is_due(1.5)
+    turn = turn.ended_at(pace, 2.0)
+    assert turn.is_due(2.0)
+    assert not turn.begun(pace, 2.0).ended_at(pace, 3.0).is_due(4.0)
+
+
+def fail(turns: Turns) -> None:
     with turns:
-        hand.now += 30
         raise OSError("gone")
 
 
-def test_what_failed_rests_only_where_its_pace_counts_from_the_end(hand: Hand) -> None:
-    for pace, wait in ((Pace(every=5), 300.0), (Pace(every=5, from_begin=True), -25.0)):
-        turns = Turns(pace)
-        with pytest.raises(OSError, match="gone"):
-            fail(turns, hand)
-        assert turns.due - hand.now == pytest.approx(wait)
-
-
-def test_what_is_hurried_is_due(hand: Hand) -> None:
-    turns = Turns(Pace(every=60))
-    read(turns, hand, 1.0)
-    assert not turns.is_due()
-    turns.hurry()
+def test_a_read_in_a_block_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 1.0, 3.0, 5.0, 5.0, 8.0])
+    monkeypatch.setattr(scheduler, "time", type("Hand", (), {"monotonic": lambda: next(times)}))
+    turns = Turns(Pace(every=5))
     assert turns.is_due()
-    assert turns.due == -inf
+    with turns:
+        pass
+    assert turns.turn == Turn(due=23.0, ended=3.0, took=2.0, was_read=True)
+    assert not turns.is_due()
+    with pytest.raises(OSError, match="gone"):
+        fail(turns)
+    assert turns.turn.due == pytest.approx(38.0)
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+PACES = st.builds(
+    Pace,
+    every=st.sampled_from([0.0, 0.5, 2.0, 10.0]),
+    rest=st.sampled_from([0.0, 1.0, 10.0]),
+    longest_rest=st.sampled_from([5.0, 30.0]),
+    from_begin=st.booleans(),
+    first=st.sampled_from([None, 0.0]),
+)
+STEPS = 60
+LONGEST = 4.0
+"""Seconds that a read takes at most."""
+
+
+@given(data=st.data())
+def test_laws_of_what_is_read(data: st.DataObject) -> None:
+    """No part is read twice at once; each is read again within its pace and rest; what failed rests unless its time
+    counts from its beginning; what comes before a part is read before it; what is in view comes first."""
+    drawn = data.draw(st.lists(st.tuples(PACES, st.booleans(), st.booleans()), min_size=1, max_size=6))
+    parts = [
+        Scheduled(str(each), pace, nothing, after=("0",) if waits and each else (), in_view=view)
+        for each, (pace, waits, view) in enumerate(drawn)
+    ]
+    turns = {part.name: Turn() for part in parts}
+    ends: dict[str, float] = {}
+    waiting_since = dict.fromkeys(turns, 0.0)
+    for step in range(STEPS):
+        now = step * 0.5
+        for name in [name for name, at in ends.items() if at <= now]:
+            del ends[name]
+            part, before = parts[int(name)], turns[name]
+            failed = data.draw(st.booleans())
+            turns[name] = after = before.ended_at(part.pace, now, failed=failed)
+            assert before.began is not None
+            took = now - before.began
+            if failed and part.pace.from_begin:
+                assert after.due == before.began + part.pace.every
+            else:
+                assert after.due >= now + (0.0 if part.pace.from_begin else part.pace.every)
+                if part.pace.first is None:
+                    assert after.due >= now + min(part.pace.longest_rest, part.pace.rest * took)
+            assert after.due <= now + part.pace.every + part.pace.longest_rest
+            waiting_since[name] = after.due
+        begun = next_reads(parts, turns, now)
+        assert [part.in_view for part in begun] == sorted((part.in_view for part in begun), reverse=True)
+        for part in begun:
+            assert part.name not in ends, "it is being read"
+            assert turns[part.name].due <= now
+            assert all(turns[each].was_read for each in part.after) or turns[part.name].was_read
+            turns[part.name] = turns[part.name].begun(part.pace, now)
+            ends[part.name] = now + data.draw(st.sampled_from([0.5, 1.0, LONGEST]))
+        for part in parts:
+            is_free = all(turns[each].was_read for each in part.after)
+            starves = part.name not in ends and is_free and waiting_since[part.name] <= now
+            assert not starves, "it is due, and not begun"
+
+
+# -- the scheduler -----------------------------------------------------------------------------------------------------
 
 
 async def started(parts: Scheduler) -> None:
-    """Begin what is due, and wait until it was read."""
-    for part in parts.parts:
-        parts.start(part)
-    await asyncio.wait_for(asyncio.wait(parts._tasks.values()), PATIENCE)
+    """Begin what is due, and wait until nothing is being read."""
+    parts.step()
+    while running := [each for each in parts._tasks.values() if not each.done()]:
+        await asyncio.wait_for(asyncio.wait(running), PATIENCE)
 
 
 async def test_a_part_waits_for_what_comes_first_and_a_slow_one_delays_no_other() -> None:
     order: list[str] = []
-    slow = asyncio.Event()
+    both = asyncio.Event()
 
     async def first() -> None:
         await asyncio.sleep(0)
@@ -99,24 +165,20 @@ async def test_a_part_waits_for_what_comes_first_and_a_slow_one_delays_no_other(
 
     async def second() -> None:
         order.append("second")
+        both.set()
 
-    async def hangs() -> None:
-        await slow.wait()
-
-    often = Pace(every=0.0, rest=0.0)
     parts = Scheduler(
         [
-            Scheduled("second", often, second, after=("first",)),
-            Scheduled("first", often, first),
-            Scheduled("slow", often, hangs),
+            Scheduled("second", OFTEN, second, after=("first",)),
+            Scheduled("first", OFTEN, first),
+            Scheduled("slow", OFTEN, asyncio.Event().wait),
         ]
     )
-    for part in (parts.parts[1], parts.parts[0], parts.parts[2]):
-        parts.start(part)
-    await asyncio.wait_for(asyncio.wait([parts._tasks["first"], parts._tasks["second"]]), PATIENCE)
+    parts.step()
+    await asyncio.wait_for(both.wait(), PATIENCE)
     assert order == ["first", "second"]
     running = parts._tasks["slow"]
-    parts.start(parts.parts[2])
+    parts.step()
     assert parts._tasks["slow"] is running, "what is being read is not begun again"
     await parts.close()
     assert running.cancelled()
@@ -129,22 +191,64 @@ async def test_why_a_part_was_not_read_is_kept_until_it_is() -> None:
         if problems:
             raise problems.pop(0)
 
-    async def never() -> None:
-        raise AssertionError("what it needs was not read")
+    never: list[str] = []
 
-    often = Pace(every=0.0, rest=0.0)
-    parts = Scheduler([Scheduled("one", often, fails), Scheduled("later", often, never, after=("one",))])
+    async def later() -> None:
+        never.append("read")
+
+    parts = Scheduler([Scheduled("one", OFTEN, fails), Scheduled("later", OFTEN, later, after=("one",))])
     await started(parts)
     assert parts.problems == {"one": Failure("REFUSED", "no right")}
-    parts.start(parts.parts[0])
-    await asyncio.wait_for(parts._tasks["one"], PATIENCE)
+    await started(parts)
     assert parts.problems["one"].name == "INTERNAL"
-    parts.start(parts.parts[0])
-    await asyncio.wait_for(parts._tasks["one"], PATIENCE)
+    assert not never, "what it needs was not read"
+    await started(parts)
     assert parts.problems == {}
+    assert never
 
 
 async def test_a_small_read_ends_at_its_limit() -> None:
     parts = Scheduler([Scheduled("small", Pace(every=0.0), asyncio.Event().wait, within=0.01)])
     await started(parts)
     assert parts.problems["small"].name == "TIMED_OUT"
+
+
+async def test_a_part_in_place_of_another_is_read_and_the_other_no_more() -> None:
+    begun, ended, read = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hangs() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def once() -> None:
+        read.set()
+
+    parts = Scheduler([Scheduled("view", Pace(60.0), hangs)])
+    running = asyncio.create_task(parts.run())
+    await asyncio.wait_for(begun.wait(), PATIENCE)
+    parts.put(Scheduled("view", Pace(60.0), once))
+    await asyncio.wait_for(asyncio.gather(ended.wait(), read.wait()), PATIENCE)
+    while not parts.rests("view"):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    read.clear()
+    parts.hurry("view", "nothing that is read here")
+    assert parts.is_asked("view")
+    await asyncio.wait_for(read.wait(), PATIENCE)
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive() -> None:
+    """Before Python 3.12 asyncio.wait_for swallows a cancellation that comes with its result."""
+    parts = Scheduler([Scheduled("view", Pace(60.0), nothing)])
+    loop = asyncio.create_task(parts.run())
+    while not parts.rests("view"):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    parts.hurry("view")
+    loop.cancel()
+    await asyncio.wait({loop}, timeout=5)
+    assert loop.cancelled()

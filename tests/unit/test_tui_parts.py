@@ -1,6 +1,5 @@
 """The parts of the console that need no screen: the keymap, the way back, wrapped lines, the plan as a script."""
 
-import asyncio
 import os
 import stat
 from pathlib import Path
@@ -27,7 +26,6 @@ from console.tui import keymap
 from console.tui.keymap import EVERYWHERE, KEYS, KeyState, reason
 from console.tui.places import BackStack, Place, pane
 from console.tui.plan_script import script
-from console.tui.reading import Live
 from console.tui.text_lines import wrap
 from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster
@@ -218,20 +216,3 @@ def test_a_history_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> Non
     file = CommandHistory(tmp_path / "kac" / "commands")
     file.add("undo")
     assert file.read() == []
-
-
-async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive() -> None:
-    """Before Python 3.12 asyncio.wait_for swallows a cancellation that comes with its result."""
-
-    async def read() -> bool:
-        return True
-
-    live = Live(60.0)
-    loop = asyncio.create_task(live.run(read))
-    while not live.resting:  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    live.now()
-    loop.cancel()
-    await asyncio.wait({loop}, timeout=5)
-    assert loop.cancelled()

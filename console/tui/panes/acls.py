@@ -53,7 +53,7 @@ class AclsView(BesideView[AclRow]):
 
     async def read(self) -> None:
         """Read all ACLs. Raises AdminError."""
-        await self.cluster.reading.all_acls()
+        await self.cluster.reading.whole(Part.ACLS)
 
     def rows(self) -> list[AclRow]:
         """Return all ACLs, or those that match the topic."""

@@ -78,12 +78,8 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
             await asyncio.gather(session.read_cluster(), session.read_quorum())
         else:
             read_rates(self)
-            await asyncio.gather(session.read_cluster(), session.read_quorum(), reading.all_topics())
+            await asyncio.gather(session.read_cluster(), session.read_quorum(), reading.whole(Part.TOPICS))
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.cluster.answering())])
-
-    async def read_more(self) -> None:
-        """Read versions. Disk use is read with the rates."""
-        await self.session.read_whole(Part.VERSIONS)
 
     def rows(self) -> list[present_brokers.BrokerRow]:
         """Return the cluster default, then the brokers."""

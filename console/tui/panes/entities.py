@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -19,9 +18,6 @@ from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
-
-if TYPE_CHECKING:
-    from console.tui.reading import Swept
 
 
 class EntitiesView(BesideView[ConfigResource]):
@@ -42,7 +38,6 @@ class EntitiesView(BesideView[ConfigResource]):
         self._navigator, self._editing = navigator, editing
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
-        self._swept: Swept | None = None
         self._made_from: tuple[object, ...] = (None,) * 4
         self._staged: frozenset[ConfigResource] = frozenset()
         self._rows: list[ConfigResource] = []
@@ -62,7 +57,7 @@ class EntitiesView(BesideView[ConfigResource]):
     async def read(self) -> None:
         """Read the names, and the configs of the rows on the screen. Raises AdminError."""
         session = self.session
-        await self.cluster.reading.all_topics()
+        await self.cluster.reading.whole(Part.TOPICS)
         listed = tuple(sorted(await session.list_resources(IN_RESOURCE_LISTS)))
         if listed != self._listed:
             self._listed = listed
@@ -71,9 +66,8 @@ class EntitiesView(BesideView[ConfigResource]):
         await session.read_configs(self.visible_rows() or self._everything()[: self.app.size.height])
 
     async def read_more(self) -> None:
-        """Read the configs of all entities."""
-        self._swept = await self.cluster.reading.sweep(self._everything())
-        self.tell_where()
+        """Read the brokers' loggers; the configs of all others are watched for changes."""
+        await self.session.read_configs([ConfigResource(BROKER_LOGGER, str(each)) for each in self.cluster.answering()])
 
     def _everything(self) -> list[ConfigResource]:
         """Return all entities that have configs, by kind; the same list while none was added or removed."""
@@ -127,7 +121,7 @@ class EntitiesView(BesideView[ConfigResource]):
     def status(self) -> Line:
         """Return the age of the overrides, whether only some are shown, and the number of entities."""
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
-        return [*self.age("overrides", self._swept), *only, *super().status()]
+        return [*self.configs_age(), *only, *super().status()]
 
     def target_of(self, row: ConfigResource) -> ConfigResource:
         """Return the entity."""

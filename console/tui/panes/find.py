@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.parts import Part
+from console.model.config import ConfigResource
+from console.model.parts import Part, part_named
 from console.present import find as present_find
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
@@ -36,7 +36,6 @@ class FindView(TableView[present_find.Hit]):
 
     NAME = keymap.FIND
     PARTS = frozenset(present_find.READ)
-    MORE_EVERY = 1
     MARKS = False
     ENTER = "go there"
     BINDINGS = bindings(keymap.FIND)
@@ -80,24 +79,14 @@ class FindView(TableView[present_find.Hit]):
         self._search()
         session = self.session
         missing = present_find.unread(self.snapshot)
-        readers: dict[str, Callable[[], Awaitable[object]]] = {
-            Part.CLUSTER: session.read_cluster,
-            Part.TOPICS: self.cluster.reading.all_topics,
-            Part.GROUPS: session.read_groups,
-            Part.QUOTAS: session.poll_quotas,
-            Part.ACLS: self.cluster.reading.all_acls,
-        }
         if missing:
-            await asyncio.gather(*(readers[part]() for part in missing))
+            reads = (
+                session.poll_quotas() if each == Part.QUOTAS else session.read_whole(part_named(each))
+                for each in missing
+            )
+            await asyncio.gather(*reads)
             self._turns.hurry()
             self._search()
-
-    async def read_more(self) -> None:
-        """Read configs that no pane has read."""
-        known = self.snapshot.configs
-        brokers = self.cluster.answering()
-        wanted = [CLUSTER_DEFAULT, *map(broker_resource, brokers), *map(topic_resource, self.snapshot.topics)]
-        await self.cluster.reading.sweep([each for each in wanted if each not in known])
 
     def _search(self) -> None:
         snapshot = self.snapshot

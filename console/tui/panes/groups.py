@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
@@ -13,6 +11,7 @@ from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
+from console.model.name_order import in_order, next_names
 from console.model.parts import Part
 from console.present import groups
 from console.present.text import Line, clean
@@ -23,7 +22,6 @@ from console.tui.panes.details import BesideView, DetailsView
 from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.view import bindings
 from console.tui.places import Place, records_in
-from console.tui.reading import Swept
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
@@ -57,7 +55,7 @@ class GroupsView(BesideView[Group]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
         super().__init__(cluster)
         self._navigator, self._editing = navigator, editing
-        self._swept: Swept | None = None
+        self._swept: datetime | None = None
         self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
@@ -69,20 +67,15 @@ class GroupsView(BesideView[Group]):
 
         In a cluster of many thousand groups, those of all of them at once would take minutes.
         """
-        began, at = monotonic(), datetime.now(UTC)
+        at = datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
         await self.session.poll_groups(shown)
-        self._swept = Swept(at, monotonic() - began)
+        self._swept = at
         self.tell_where()
-        await self.session.poll_groups(self._next_others(frozenset(shown)))
-
-    def _next_others(self, shown: frozenset[str]) -> list[str]:
-        """Return the next groups in turn, by name, that are not on the screen."""
-        others = sorted(self.snapshot.groups.keys() - shown)
-        start = bisect_right(others, self._turn)
-        chosen = (others[start:] + others[:start])[:OTHERS_AT_ONCE]
-        self._turn = chosen[-1] if chosen else ""
-        return chosen
+        named = next_names(in_order(self.snapshot.groups), self._turn, OTHERS_AT_ONCE + len(shown))
+        others = [name for name in named if name not in set(shown)][:OTHERS_AT_ONCE]
+        self._turn = others[-1] if others else ""
+        await self.session.poll_groups(others)
 
     def status(self) -> Line:
         """Return the age of the lag, the number of stuck partitions and of groups."""
@@ -95,7 +88,8 @@ class GroupsView(BesideView[Group]):
 
     def rows(self) -> list[Group]:
         """Return the groups by name."""
-        return sorted(self.snapshot.groups.values(), key=lambda group: group.name)
+        groups = self.snapshot.groups
+        return [groups[name] for name in in_order(groups)]
 
     def key(self, row: Group) -> Hashable:
         """Return the name."""

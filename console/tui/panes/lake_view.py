@@ -137,7 +137,7 @@ class LakeView(DetailsView[Row]):
 
     def _ask_if_idle(self) -> None:
         idle = self._asking is None or self._asking.is_finished
-        if self.display and self._asked is not None and idle and not self.cluster.reading.live.paused:
+        if self.display and self._asked is not None and idle and not self.cluster.reading.paused:
             self.ask_again()
 
     async def _ask(self) -> None:

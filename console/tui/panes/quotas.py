@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
@@ -27,7 +26,7 @@ from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.view import View, bindings
-from console.tui.reading import Swept, start
+from console.tui.reading import start
 from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
@@ -209,7 +208,7 @@ class QuotasView(View):
         self._editing, self._message = editing, message
         self.below = Below()
         self._listed = ListedQuotas(cluster)
-        self._surveyed: Swept | None = None
+        self._surveyed: datetime | None = None
         self._orders: Worker[None] | None = None
         self._timer: Timer | None = None
 
@@ -243,9 +242,9 @@ class QuotasView(View):
     async def read_more(self) -> None:
         """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
         if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get(Part.QUOTAS)):
-            began, at = monotonic(), datetime.now(UTC)
+            at = datetime.now(UTC)
             await self.session.survey_quotas()
-            self._surveyed = Swept(at, monotonic() - began)
+            self._surveyed = at
             self.tell_where()
 
     def _seen(self) -> list[quota.QuotaEntity]:
@@ -256,7 +255,7 @@ class QuotasView(View):
 
     def on_lazy_tree_children_wanted(self) -> None:
         """Read the clients of a user that was opened."""
-        self.cluster.reading.live.now()
+        self.cluster.reading.tick()
 
     def draw(self) -> None:
         """Draw the tree of quotas and staged edits."""
@@ -301,7 +300,7 @@ class QuotasView(View):
             self._timer = None
         entity = self.target()
         if entity is not None and not self._listed.is_whole(_edge(entity)):
-            self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.live.now)
+            self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.tick)
 
     def on_below_resized(self) -> None:
         """Fit the effective quota into its new size."""

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from console.model.snapshot import ReadFailure
     from console.tui.panes.now import Execute
     from console.tui.panes.rates import ShownRates
-    from console.tui.reading import Swept
 
 
 NO_RATES: Mapping[str, Rate] = {}
@@ -144,7 +143,6 @@ class TopicsView(BesideView[Topic]):
         super().__init__(cluster)
         self._navigator, self._editing, self._execute = navigator, editing, execute
         self._listed = ListedTopics(self)
-        self._swept: Swept | None = None
 
     def concerns(self, failure: ReadFailure) -> bool:
         """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
@@ -173,7 +171,7 @@ class TopicsView(BesideView[Topic]):
 
         session = self.session
         read_rates(self, self.visible_rows())
-        if not await self.cluster.reading.all_topics():
+        if not await self.cluster.reading.whole(Part.TOPICS):
             await session.read_topics([topic.name for topic in self.visible_rows()])
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
@@ -184,12 +182,6 @@ class TopicsView(BesideView[Topic]):
         topics = self.snapshot.topics
         listed = (name for name in in_order(topics) if not topics[name].internal)
         return [*islice(listed, self.app.size.height)]
-
-    async def read_more(self) -> None:
-        """Read the overrides of all topics. Sizes are read with the rates."""
-        names = self.snapshot.topics
-        self._swept = await self.cluster.reading.sweep([topic_resource(name) for name in names])
-        self.tell_where()
 
     def rows(self) -> list[Topic]:
         """Return the topics that are listed."""
@@ -210,7 +202,7 @@ class TopicsView(BesideView[Topic]):
 
     def status(self) -> Line:
         """Return how many topics are shown, and how many internal ones are not."""
-        reading = self.age("overrides", self._swept)
+        reading = self.configs_age()
         unread, internal = self._listed.unread, self._listed.hidden
         if self.known() and unread > 0:
             reading = [(f"overrides of {plural(unread, 'topic')} still to be read  ", "muted")]

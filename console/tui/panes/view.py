@@ -19,7 +19,7 @@ from console.session.snapshot_reader import MANY
 from console.tui.keymap import keys_of
 from console.tui.places import Place, parts_of
 from console.tui.places import title as title_of
-from console.tui.reading import SWEEP_EVERY, start, unread_text
+from console.tui.reading import SLOW_EVERY, start, unread_text
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
 from widgets.line_view import LineView
@@ -27,6 +27,8 @@ from widgets.row_source import Column, ListRows, RowSource
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from textual.worker import Worker
 
     from console.model.config import ConfigResource
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from console.present.columns import Columns
     from console.session.session import Session
     from console.tui.panes.only_trouble import OnlyTrouble
-    from console.tui.reading import Swept
     from console.tui.watch import ShownCluster
 
 Row = TypeVar("Row")
@@ -67,7 +68,7 @@ class View(Widget):
     """The part of the snapshot without which it has nothing to show."""
     ENTER: ClassVar[str] = ""
     """What Enter does, for the footer."""
-    MORE_EVERY: ClassVar[int] = SWEEP_EVERY
+    MORE_EVERY: ClassVar[int] = SLOW_EVERY
     """Ticks from one `read_more` to the next; where it takes long, more."""
     CALM: ClassVar[str] = "nothing is in trouble here"
     """What is said where `!` leaves nothing."""
@@ -135,7 +136,7 @@ class View(Widget):
             await self.session.read_whole(part_named(self.NEEDS))
 
     async def read_more(self) -> None:
-        """Read what the view shows but does not wait for, such as the overrides of all topics.
+        """Read what the view shows but does not wait for, such as the lag of all groups.
 
         Called every `MORE_EVERY` ticks while the view is visible, but pauses so that it takes at most a tenth of the
         time.
@@ -215,14 +216,19 @@ class View(Widget):
         """Return the text to the right of the breadcrumbs: counts, ages."""
         return []
 
-    def age(self, what: str, swept: Swept | None) -> Line:
-        """Return ``overrides as of 09:41:07`` for a sweep that is old, as `Reading.age` decides; else an empty line.
+    def age(self, what: str, at: datetime | None) -> Line:
+        """Return ``overrides as of 09:41:07`` for what is old, as `Reading.age` decides; else an empty line.
 
         Args:
-            what: the name of what was swept.
+            what: its name.
+            at: when it was read, UTC; None if it was not yet.
         """
-        text = self.cluster.reading.age(swept, each_tick=self.MORE_EVERY == 1)
+        text = self.cluster.reading.age(at, self.MORE_EVERY)
         return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
+
+    def configs_age(self) -> Line:
+        """Return when the overrides of all topics and other entities were read, if that is long ago."""
+        return self.age("overrides", self.cluster.reading.reads.configs_since)
 
     def note(self) -> Line:
         """Return the text of the message line while there is no message: what could not be read."""
