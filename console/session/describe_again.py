@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import Client, describe_same_cluster
+from console.session.snapshot_reader import LISTED, Client, describe_same_cluster, read_listed
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -223,19 +224,13 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
     return update
 
 
-async def _tokens(
-    client: Client, _known: Snapshot, _targets: Sequence[changes.NewToken | changes.TokenTarget]
-) -> Update:
-    from console.admin.tokens import describe_tokens
-
-    tokens = await _allowed(client.run(describe_tokens))
-
-    def update(snapshot: Snapshot) -> Snapshot:
-        if tokens is None:
-            return _marked(snapshot, Part.TOKENS, read=False, at=datetime.now(UTC))
-        return refresh.with_part(Part.TOKENS, snapshot, tokens, datetime.now(UTC))
-
-    return update
+async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Update:
+    """Read a part that one operation describes; it is unread if the brokers may and do refuse that."""
+    reading = read_listed(client, part)
+    read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
+    if read is None:
+        return lambda snapshot: _marked(snapshot, part, read=False, at=datetime.now(UTC))
+    return lambda snapshot: read(snapshot, datetime.now(UTC))
 
 
 async def _leaders(
@@ -260,14 +255,10 @@ def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
 
 
 async def _moves(client: Client, known: Snapshot, targets: Sequence[changes.MoveTarget]) -> Update:
-    from console.admin.partitions import list_reassignments
-
-    with_leaders, moves = await asyncio.gather(
-        _leaders(client, known, targets), _allowed(client.run(list_reassignments))
+    with_leaders, with_moves = await asyncio.gather(
+        _leaders(client, known, targets), _whole(Part.REASSIGNMENTS, client, known, targets)
     )
-    if moves is None:
-        return lambda snapshot: _marked(with_leaders(snapshot), Part.REASSIGNMENTS, read=False, at=datetime.now(UTC))
-    return lambda snapshot: refresh.with_part(Part.REASSIGNMENTS, with_leaders(snapshot), moves, datetime.now(UTC))
+    return lambda snapshot: with_moves(with_leaders(snapshot))
 
 
 async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.ReplicaTarget]) -> Update:
@@ -338,13 +329,6 @@ async def _transactions(client: Client, _known: Snapshot, targets: Sequence[chan
     return lambda snapshot: refresh.with_transactions(snapshot, asked, poll, datetime.now(UTC))
 
 
-async def _features(client: Client, _known: Snapshot, _targets: Sequence[changes.FeatureTarget]) -> Update:
-    from console.admin.features import describe_features
-
-    features = await client.run(describe_features)
-    return lambda snapshot: refresh.with_part(Part.FEATURES, snapshot, features, datetime.now(UTC))
-
-
 async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.VoterTarget]) -> Update:
     from console.admin.cluster import describe_quorum
 
@@ -359,8 +343,8 @@ READERS: Mapping[type, TargetReader] = {
     QuotaEntity: _quotas,
     Acl: _acls,
     changes.ScramUser: _scram,
-    changes.NewToken: _tokens,
-    changes.TokenTarget: _tokens,
+    changes.NewToken: partial(_whole, Part.TOKENS),
+    changes.TokenTarget: partial(_whole, Part.TOKENS),
     changes.PartitionTarget: _leaders,
     changes.MoveTarget: _moves,
     changes.ReplicaTarget: _dirs,
@@ -369,7 +353,7 @@ READERS: Mapping[type, TargetReader] = {
     changes.GroupOffsetTarget: _groups,
     changes.BrokerTarget: _brokers,
     changes.ProducerTarget: _transactions,
-    changes.FeatureTarget: _features,
+    changes.FeatureTarget: partial(_whole, Part.FEATURES),
     changes.VoterTarget: _voters,
 }
 """Type of target -> what reads it again. What is read of the former updates a snapshot first."""

@@ -18,8 +18,8 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
+from console.session import scheduler
 from console.session.parts import FOR_EVENTS, FOR_SCREEN
-from console.session.scheduler import STEP, Pace, Scheduled, Scheduler, Turn, read_ago
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -40,7 +40,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 BROKER_CONFIGS = "configs of brokers"
 
 
-class EventReads(Scheduler):
+class EventReads(scheduler.Scheduler):
     """Reads what can change, until cancelled.
 
     configs_since: when the configs were read that were read the longest ago, but for those of brokers; None while some
@@ -51,7 +51,7 @@ class EventReads(Scheduler):
         self,
         session: Session,
         every: Mapping[Part, float],
-        may: Callable[[Scheduled, Turn], bool] = lambda *_: True,
+        may: Callable[[scheduler.Scheduled, scheduler.Turn], bool] = lambda *_: True,
     ) -> None:
         """Create it; `run` reads.
 
@@ -63,9 +63,9 @@ class EventReads(Scheduler):
         self._every = every
         self._listed: tuple[ConfigResource, ...] = ()
         self.configs_since: datetime | None = None
-        super().__init__(self._scheduled(), may, partial(read_ago, session))
+        super().__init__(self._scheduled(), may, partial(scheduler.read_ago, session))
 
-    def _scheduled(self) -> Iterator[Scheduled]:
+    def _scheduled(self) -> Iterator[scheduler.Scheduled]:
         own: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.VERSIONS: self._read_versions,
             Part.QUOTAS: self._read_quotas,
@@ -79,10 +79,12 @@ class EventReads(Scheduler):
                 continue  # controllers know nothing else that changes
             read = own.get(part) or partial(self._session.read_whole, part)
             if part is Part.CONFIGS:
-                every = STEP
-                yield Scheduled(BROKER_CONFIGS, Pace(STEP, longest_rest=LONGEST_REST), self._read_brokers)
+                every = scheduler.STEP
+                yield scheduler.Scheduled(
+                    BROKER_CONFIGS, scheduler.Pace(scheduler.STEP, longest_rest=LONGEST_REST), self._read_brokers
+                )
             shared = not part.about.by_members
-            yield Scheduled(part, Pace(every, longest_rest=LONGEST_REST), read, is_shared=shared)
+            yield scheduler.Scheduled(part, scheduler.Pace(every, longest_rest=LONGEST_REST), read, is_shared=shared)
 
     @property
     def configs_every(self) -> float:
@@ -94,7 +96,7 @@ class EventReads(Scheduler):
     async def _read_versions(self) -> None:
         """Read the nodes' versions: at once where there are other nodes than before, and now and then."""
         session, snapshot = self._session, self._session.snapshot
-        age = read_ago(session, Part.VERSIONS)
+        age = scheduler.read_ago(session, Part.VERSIONS)
         nodes = {each.id for each in snapshot.cluster.brokers or snapshot.cluster.controllers}
         if age is None or age >= VERSIONS_EVERY or snapshot.versions.keys() != nodes:
             await session.read_whole(Part.VERSIONS)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from console.admin.errors import AdminError
+from console.admin.errors import AdminError, BrokerError
 from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone, partition_in
@@ -26,9 +26,9 @@ from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.parts import Part
-from console.model.snapshot import with_acls, with_part
+from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
-from console.session.snapshot_reader import read_replica_logs
+from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
 from console.triage.symptoms import out_of_sync
 
@@ -114,13 +114,10 @@ class SlowPolls:
         except AdminError as error:
             log.info("ACLs: %s", error.failure)
             return
-        at = self._session.clock.now()
-        # Sorting and comparing a hundred thousand ACLs would block the screen.
-        known = await asyncio.to_thread(with_acls, self._session.snapshot, bindings, at)
-        before = self._settings or self._session.snapshot
+        await self._session.keep(all_acls(self._session.snapshot, bindings))
+        before, known = self._settings or self._session.snapshot, self._session.snapshot
         if Part.ACLS not in before.read_at:  # what changes from here on has an author
-            self._settings = with_acls(before, known.acls, at)
-        self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at))
+            self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
     def _may_ask_for_tokens(self) -> bool:
         """Return whether this connection has a login of its own, without which brokers say nothing of tokens."""
@@ -132,19 +129,13 @@ class SlowPolls:
     async def _read_tokens(self) -> None:
         """Read the delegation tokens that may be seen. A refusal ends that: most clusters have none, and it is shown
         where they are asked for."""
-        from console.admin import tokens
-        from console.admin.errors import AdminError, BrokerError
-
         if self._without_tokens:
             return
         try:
-            found = await self._session.client.run(tokens.describe_tokens)
+            await self._session.keep(read_listed(self._session.client, Part.TOKENS))
         except AdminError as error:
             log.info("delegation tokens: %s", error.failure)
             self._without_tokens = isinstance(error, BrokerError)
-        else:
-            at = self._session.clock.now()
-            self._session.learn(lambda snapshot: with_part(Part.TOKENS, snapshot, found, at))
 
     async def _read_authors(self) -> None:
         """Search the journal for who changed the settings and ACLs that were read again."""

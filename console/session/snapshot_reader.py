@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model import quota
 from console.model import snapshot as refresh
-from console.model.acl import AclFilter
+from console.model.acl import Acl, AclFilter
 from console.model.cluster import ClusterInfo, LogRange, Topic, TopicListing
 from console.model.config import ConfigListing, ConfigResource, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
@@ -195,8 +196,13 @@ class SnapshotReader:
 
     async def read_whole(self, part: Part) -> None:
         """Read a part as a whole. Raises AdminError and Refused as the part's own reader does."""
-        if part in _LISTED:
-            await self.keep(_LISTED[part](self.client))
+        if part in LISTED:
+            try:
+                await self.keep(read_listed(self.client, part))
+            except BrokerError as error:
+                if not LISTED[part].may_be_refused:
+                    raise
+                self._fail(part, [("", error.failure)])
             return
         own: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.CLUSTER: self.read_cluster,
@@ -396,11 +402,7 @@ class SnapshotReader:
 
         listed = await self._part(Part.ACLS, self.client.run(acls.describe_acls))
         if listed is not None:
-            if len(listed) > MANY and self.snapshot.acls:
-                # An equal list is replaced by the known one, so that views see at once that nothing changed.
-                same = await asyncio.to_thread(self.snapshot.acls.__eq__, listed)
-                listed = self.snapshot.acls if same is True else listed
-            self._learn(refresh.with_acls(self.snapshot, listed, self.clock.now()))
+            await self.keep(all_acls(self.snapshot, listed))
 
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
@@ -587,23 +589,11 @@ async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -
     )
 
 
-async def _listed(
-    client: Client,
-    part: Part,
-    describe: Callable[..., Awaitable[T]],
-    enter: Callable[[Snapshot, T, datetime], Snapshot],
-) -> Learned:
-    """Read a part that one operation describes as a whole.
-
-    Args:
-        part: whose failure it is if the brokers refuse it.
-        describe: the operation.
-        enter: puts the answer into a snapshot, as of a time.
-    """
-    found, failures = await _read(client.run(describe))
-    if found is None:
-        return lambda known, _at: refresh.with_failures(known, part, failures)
-    return lambda known, at: enter(known, found, at)
+async def all_acls(known: Snapshot, listed: Sequence[Acl]) -> Learned:
+    """Put all ACLs that were listed in order."""
+    # To sort and compare a hundred thousand would hold up keys. An equal list is replaced by the known one.
+    acls = (await asyncio.to_thread(refresh.with_acls, known, listed, datetime.now(UTC))).acls
+    return lambda snapshot, at: refresh.with_acls(replace(snapshot, acls=acls), acls, at)
 
 
 async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
@@ -731,50 +721,38 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     )
 
 
-def _moves(client: Client) -> Awaitable[Learned]:
-    from console.admin.partitions import list_reassignments
+class Listed(NamedTuple):
+    """A part that one operation describes, and with which nothing else is kept."""
 
-    return _listed(client, Part.REASSIGNMENTS, list_reassignments, partial(refresh.with_part, Part.REASSIGNMENTS))
-
-
-def _scram(client: Client) -> Awaitable[Learned]:
-    """Read all SCRAM users, without their secrets."""
-    from console.admin.scram import describe_scram
-
-    return _listed(client, Part.SCRAM, describe_scram, refresh.with_scram)
-
-
-def _tokens(client: Client) -> Awaitable[Learned]:
-    """Read the delegation tokens that may be seen, without what proves them."""
-    from console.admin.tokens import describe_tokens
-
-    return _listed(client, Part.TOKENS, describe_tokens, partial(refresh.with_part, Part.TOKENS))
+    module: str
+    """Of `console.admin`, which is imported when the part is read for the first time."""
+    operation: str
+    enter: Callable[[Snapshot, Any, datetime], Snapshot] | None = None
+    """Puts the answer into a snapshot, as of a time; None: as it is."""
+    may_be_refused: bool = True
+    """Whether it is a failure of the part if the brokers refuse it, and no error of the read."""
 
 
-async def _features(client: Client) -> Learned:
-    """Read the finalized features, and what each node supports. Raises AdminError also if the brokers refuse it."""
-    from console.admin.features import describe_features
-
-    found = await client.run(describe_features)
-    return lambda known, at: refresh.with_part(Part.FEATURES, known, found, at)
-
-
-async def _versions(client: Client) -> Learned:
-    """Read the API versions of each broker; one that does not answer is missing."""
-    from console.admin.cluster import describe_versions
-
-    found = await client.run(describe_versions)
-    return lambda known, at: refresh.with_part(Part.VERSIONS, known, found, at)
-
-
-_LISTED: Mapping[Part, Callable[[Client], Awaitable[Learned]]] = {
-    Part.VERSIONS: _versions,
-    Part.REASSIGNMENTS: _moves,
-    Part.SCRAM: _scram,
-    Part.TOKENS: _tokens,
-    Part.FEATURES: _features,
+LISTED: Mapping[Part, Listed] = {
+    Part.VERSIONS: Listed("cluster", "describe_versions", may_be_refused=False),
+    Part.REASSIGNMENTS: Listed("partitions", "list_reassignments"),
+    Part.SCRAM: Listed("scram", "describe_scram", refresh.with_scram),
+    Part.TOKENS: Listed("tokens", "describe_tokens"),
+    Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
 }
-"""Parts that one operation describes, and with which nothing else is kept."""
+
+
+async def read_listed(client: Client, part: Part) -> Learned:
+    """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse it."""
+    listed = LISTED[part]
+    found = await client.run(getattr(import_module(f"console.admin.{listed.module}"), listed.operation))
+    return partial(_entered, listed.enter or partial(refresh.with_part, part), found)
+
+
+def _entered(
+    enter: Callable[[Snapshot, Any, datetime], Snapshot], found: object, known: Snapshot, at: datetime
+) -> Snapshot:
+    return enter(known, found, at)
 
 
 async def _record_times(

@@ -17,7 +17,7 @@ from console.present.columns import clock
 from console.session.kept_record import return_large_blocks
 from console.session.scheduler import Pace, Scheduled
 from console.tui.places import Place
-from console.tui.reading import MORE, REST, VIEW, Reading, StatusMessage, start
+from console.tui.reading import MORE, VIEW, Reading, StatusMessage, start
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -128,7 +128,7 @@ class Polling:
         self._was_read = (view().place, reading.session.clock.now())
         self._reads_take = 0.0
         # Brokers that did not answer need no rest; that they answer again is to be seen soon.
-        reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, REST, from_begin=True), self._read, in_view=True))
+        reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, from_begin=True), self._read, in_view=True))
         reading.tick()
 
     async def _read(self) -> None:
@@ -197,11 +197,7 @@ class Polling:
         raise error
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
-        """Find out which brokers answer, and post it. Return whether any does.
-
-        Args:
-            unread: why the poll itself was not answered.
-        """
+        """Find out which brokers answer, as `_find_silent` does. Return whether any answers."""
         from console.admin.errors import AdminError
 
         try:
@@ -214,7 +210,11 @@ class Polling:
         return True
 
     async def _find_silent(self, unread: Failure | None = None) -> None:
-        """As `_is_heard`. Raises AdminError if no broker answers."""
+        """Find out which brokers answer, and post it. Raises AdminError if all are silent.
+
+        Args:
+            unread: why the poll itself was not answered.
+        """
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed
 

@@ -136,11 +136,6 @@ def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "con
     return "\n".join([*lines, "", again])
 
 
-REST = 10
-"""A read that took t seconds is followed by at least this many times t without one, so that brokers stay under a tenth
-of their time."""
-
-
 class SessionChanged(Message):
     """The session knows more, or the plan is another."""
 
