@@ -63,7 +63,7 @@ class EventReads(scheduler.Scheduler):
         self._every = every
         self._listed: tuple[ConfigResource, ...] = ()
         self.configs_since: datetime | None = None
-        super().__init__(self._scheduled(), may, partial(scheduler.read_ago, session))
+        super().__init__(self._scheduled(), may, lambda name: scheduler.read_ago(session.snapshot, name))
 
     def _scheduled(self) -> Iterator[scheduler.Scheduled]:
         own: dict[Part, Callable[[], Awaitable[None]]] = {
@@ -96,7 +96,7 @@ class EventReads(scheduler.Scheduler):
     async def _read_versions(self) -> None:
         """Read the nodes' versions: at once where there are other nodes than before, and now and then."""
         session, snapshot = self._session, self._session.snapshot
-        age = scheduler.read_ago(session, Part.VERSIONS)
+        age = scheduler.read_ago(snapshot, Part.VERSIONS)
         nodes = {each.id for each in snapshot.cluster.brokers or snapshot.cluster.controllers}
         if age is None or age >= VERSIONS_EVERY or snapshot.versions.keys() != nodes:
             await session.read_whole(Part.VERSIONS)

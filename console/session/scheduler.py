@@ -19,7 +19,7 @@ from console.model.failure import Failure
 from console.session.snapshot_reader import Refused
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.model.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -209,7 +209,7 @@ class Scheduler:
         self._woken.set()
 
     def hurry(self, *names: str) -> None:
-        """Make parts due now, or as soon as their reads under way have ended; a part that is not scheduled is none."""
+        """Make parts due now, or as soon as their reads under way have ended; names of others are ignored."""
         for name in names:
             if (turn := self._turns.get(name)) is not None:
                 self._turns[name] = turn.hurried()
@@ -288,9 +288,9 @@ class Scheduler:
         self.problems.pop(part.name, None)
 
 
-def read_ago(session: Session, name: str) -> float | None:
-    """Return the seconds since a session read a part as a whole; None if it never did."""
-    at = session.snapshot.read_at.get(name)
+def read_ago(snapshot: Snapshot, name: str) -> float | None:
+    """Return the seconds since a part was read as a whole; None if it never was."""
+    at = snapshot.read_at.get(name)
     return None if at is None else (datetime.now(UTC) - at).total_seconds()
 
 

@@ -77,7 +77,7 @@ class Poller(Scheduler):
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowPolls(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
-        super().__init__(self._scheduled(), age=partial(read_ago, session))
+        super().__init__(self._scheduled(), age=lambda name: read_ago(session.snapshot, name))
 
     def _scheduled(self) -> Iterator[Scheduled]:
         at_controllers = self._session.context.settings.controllers

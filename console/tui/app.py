@@ -100,7 +100,7 @@ class Console(KeysInOrder["Context"]):
         self.reading = Reading(session, settings.refresh)
         self.triage = self.WATCH(self, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
         self.journal = Journal(
-            self, self.session, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
+            self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed())

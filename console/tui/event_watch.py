@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from console.model.snapshot import Snapshot
     from console.session.event_feed import EventFeed
-    from console.session.session import Session
     from console.triage.events import Event, Record
+    from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
 """How long the list of what is not observed is kept while nothing is read."""
@@ -25,15 +25,15 @@ AGES_EVERY = timedelta(seconds=5)
 class EventWatch:
     """Records events from the cluster's first answer on, whatever view is shown."""
 
-    def __init__(self, app: App[Any], session: Session, redraw: Callable[[], None]) -> None:
+    def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
         """Create it; `begin` starts its worker.
 
         Args:
             app: runs the worker.
-            session: is followed.
+            reading: has the session, which is followed.
             redraw: draws the view that is shown again.
         """
-        self._app, self._session, self._redraw = app, session, redraw
+        self._app, self._session, self._redraw = app, reading.session, redraw
         self._feed: EventFeed | None = None
         self._has_begun = False
         self._gaps: tuple[Snapshot | None, datetime, list[str]] = (None, datetime.now(UTC), [])

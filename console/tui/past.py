@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
     from console.session.former_changes import FormerChanges
-    from console.session.session import Session
     from console.tui.event_watch import EventWatch
+    from console.tui.reading import Reading
     from console.tui.text_lines import MessageLine
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Journal:
     def __init__(
         self,
         app: App[Any],
-        session: Session,
+        reading: Reading,
         message: MessageLine,
         redraw: Callable[[], None],
         changed: Callable[[], None],
@@ -68,11 +68,11 @@ class Journal:
 
         Args:
             app: runs its workers and timers.
-            session: whose cluster it is.
+            reading: has the session.
             redraw: draws the view that is shown again.
             changed: called when `due` may have another value.
         """
-        self._app, self._session = app, session
+        self._app, self._session, self._reads = app, reading.session, reading
         self._message, self._redraw, self._changed = message, redraw, changed
         self._known: FormerChanges | None = None
         self._was_read = False
@@ -85,7 +85,7 @@ class Journal:
         """What changed since the cluster first answered, by others and by this host."""
         from console.tui.event_watch import EventWatch
 
-        return EventWatch(self._app, self._session, self._redraw)
+        return EventWatch(self._app, self._reads, self._redraw)
 
     def moments(self) -> list[datetime]:
         """Return when something changed, as far as events were recorded."""

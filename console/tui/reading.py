@@ -234,7 +234,7 @@ class Reading:
     async def whole(self, part: Part) -> bool:
         """Read all topics or all ACLs if that is due. Return whether it was: they have no pages."""
         turns = self._whole[part]
-        turns.note(read_ago(self.session, part))
+        turns.note(read_ago(self.session.snapshot, part))
         if not turns.is_due():
             return False
         with turns:
