@@ -75,8 +75,12 @@ class EditKind:
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def judge(self, edit: Any, draft: Draft) -> Verdict:
-        """Return Staged with values parsed and the state of its target, Dropped where it would change nothing, or
-        Refused. It does not check what brokers alone can know: a staged edit may still fail."""
+        """Return Staged with values parsed and the state of its target, or Dropped if it would change nothing. It does
+        not check what brokers alone can know: a staged edit may still fail.
+
+        Raises:
+            Refused: it can't be staged.
+        """
         raise NotImplementedError
 
     # -- what is there -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import EndTransaction
 from console.plan.plan import EMPTY, stage
 from console.plan.risks import risks
-from console.plan.staged import Dropped, Refused
+from console.plan.staged import Dropped, Refusal
 from console.present.text import plain
 from console.present.transactions import detail_lines, transaction_rows
 
@@ -170,7 +170,7 @@ def test_only_what_hangs_is_staged(
         assert report.plan.staged[0].was == model_transactions.seen_transaction(*PLACE, each.producer.id, seen)
     else:
         (refused,) = report.refused
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         assert refused.reason
         assert refused.remedy
     other = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id + 10)], snapshot)

@@ -78,8 +78,8 @@ class _DeleteGroupKind(Removal):
 
     def judge(self, edit: DeleteGroup, draft: plan_staged.Draft) -> plan_staged.Verdict:
         if draft.offsets_of(edit.name):
-            return plan_staged.Refused(
-                edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one."
+            raise plan_staged.Refused(
+                f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one."
             )
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None:
@@ -87,7 +87,7 @@ class _DeleteGroupKind(Removal):
         if position.group is None:
             return plan_staged.Dropped(edit, f"there is no group {edit.name}")
         if why := has_members(edit.name, members_of(position.group)):
-            return plan_staged.Refused(edit, why, STOP)
+            raise plan_staged.Refused(why, STOP)
         return plan_staged.Staged(edit, position)
 
     def current(self, edit: DeleteGroup, seen: plan_staged.Described) -> plan_staged.Was:

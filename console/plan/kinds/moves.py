@@ -20,7 +20,7 @@ from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
+from console.plan.edits import CancelMove, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.kinds.configs import CONFIGS
@@ -81,18 +81,16 @@ def _loss_needs(edit: CancelMove) -> RiskNeeds:
     return RiskNeeds(topics=frozenset({edit.topic}))
 
 
-def _refused(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing: str) -> plan_staged.Refused | None:
-    if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
-        return plan_staged.Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+def _check(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing: str) -> None:
+    draft.refuse_deleted(edit.topic)
     if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
-        return plan_staged.Refused(
-            edit, f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
+        raise plan_staged.Refused(
+            f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
         )
     if was is None:
-        return plan_staged.Refused(
-            edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number."
+        raise plan_staged.Refused(
+            f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number."
         )
-    return None
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -237,16 +235,12 @@ class _MoveReplicasKind(_MoveKind):
 
     def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
-        refused = _refused(edit, was, draft, "moving")
-        if refused is not None:
-            return refused
+        _check(edit, was, draft, "moving")
         if not isinstance(was, Reassignment):
             return plan_staged.Staged(edit, was)
         if is_move(was):
             to = commas(destination(was))
-            return plan_staged.Refused(
-                edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first."
-            )
+            raise plan_staged.Refused(f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
         if was.replicas == edit.replicas:
             return plan_staged.Dropped(edit, "its replicas are there already")
         alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
@@ -254,14 +248,12 @@ class _MoveReplicasKind(_MoveKind):
         # A move to a dead broker is accepted and never ends.
         if draft.read(Part.CLUSTER) and missing:
             if what := holds_nothing(draft.snapshot, missing[0]):
-                return plan_staged.Refused(edit, what, "Name a broker.")
-            return plan_staged.Refused(
-                edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it."
-            )
+                raise plan_staged.Refused(what, "Name a broker.")
+            raise plan_staged.Refused(f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
         # A list that is one too short is a slip as easily as a wish, and brokers accept both.
         if len(edit.replicas) != len(was.replicas) and not edit.resize:
             reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
-            return plan_staged.Refused(edit, reason, "Add resize if that is meant.")
+            raise plan_staged.Refused(reason, "Add resize if that is meant.")
         return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: MoveReplicas, now: Reassignment | None) -> bool | None:
@@ -319,9 +311,7 @@ class _CancelMoveKind(_MoveKind):
 
     def judge(self, edit: CancelMove, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)
-        refused = _refused(edit, was, draft, "cancelling")
-        if refused is not None:
-            return refused
+        _check(edit, was, draft, "cancelling")
         if isinstance(was, Reassignment) and not is_move(was):
             return plan_staged.Dropped(edit, "it does not move")
         if (
@@ -330,8 +320,7 @@ class _CancelMoveKind(_MoveKind):
             and _may_be_unclean(edit, draft) is False
         ):
             back = original(was)
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
                 f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
             )

@@ -11,13 +11,12 @@ from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
-from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind
-from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
+from console.plan.edits import Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
@@ -139,21 +138,16 @@ class _TrimLogKind(EditKind):
 
     def judge(self, edit: TrimLog, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name, where = edit.topic, f"{edit.topic}/{edit.partition}"
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
-        if isinstance(staged, DeleteTopic):
-            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
-        topic = draft.snapshot.topics.get(name)
-        if topic is None and draft.read(Part.TOPICS):
-            return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+        draft.refuse_created(name, "It has no records yet.")
+        draft.refuse_deleted(name)
+        topic = draft.topic(name)
         if topic is not None and partition_in(topic, edit.partition) is None:
-            return plan_staged.Refused(
-                edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh."
+            raise plan_staged.Refused(
+                f"topic {name} has no partition {edit.partition}", "Check the number, or refresh."
             )
         if is_kafkas_own(name) or (topic is not None and topic.internal):
-            return plan_staged.Refused(
-                edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
+            raise plan_staged.Refused(
+                f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
             )
         resource = topic_resource(name)
         policy = draft.entry(resource, POLICY)
@@ -162,8 +156,7 @@ class _TrimLogKind(EditKind):
         if policy is not None and value is not None and not _by_request(value, policy.documentation):
             owner = system_topic(name, policy=value, groups=draft.snapshot.groups)
             advice = f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys."
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"cleanup.policy of {name} is {value or 'empty'}: "
                 "brokers delete records by request only where it has delete in it",
                 advice if owner is None else f"Leave them: they belong to {owner.owner}.",
@@ -172,8 +165,7 @@ class _TrimLogKind(EditKind):
         if log is None:
             return plan_staged.Staged(edit, plan_staged.UNREAD)
         if edit.before > log.end or edit.before < 0:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
                 "Give an offset within it, a time, or latest.",
             )

@@ -86,8 +86,7 @@ class _RemoveRegistrationKind(Removal):
             what = controller_named(draft.snapshot, str(edit.broker_id))
             return plan_staged.Dropped(edit, what or f"broker {edit.broker_id} is not registered")
         if isinstance(was, Broker) and not was.fenced:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of "
                 "the cluster, and its partitions would lose their leader",
                 "Move its partitions away and stop it first.",

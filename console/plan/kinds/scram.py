@@ -29,8 +29,9 @@ MAX_ITERATIONS = 16384
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _malformed(edit: ScramEdit) -> plan_staged.Refused | None:
-    return None if edit.user.user else plan_staged.Refused(edit, "the user has no name", "Name the user.")
+def _check_user(edit: ScramEdit) -> None:
+    if not edit.user.user:
+        raise plan_staged.Refused("the user has no name", "Name the user.")
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -137,22 +138,17 @@ class _UpsertScramKind(_ScramKind):
     batch = UPSERTS
 
     def judge(self, edit: UpsertScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _malformed(edit)
-        if refused is not None:
-            return refused
+        _check_user(edit)
         mechanism = edit.user.mechanism
         if not mechanism.known:
-            return plan_staged.Refused(
-                edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512."
-            )
+            raise plan_staged.Refused(f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
         if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
-            return plan_staged.Refused(
-                edit,
+            raise plan_staged.Refused(
                 f"{edit.iterations} iterations",
                 f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
             )
         if not edit.password.reveal():
-            return plan_staged.Refused(edit, "the password is empty", "Give a password.")
+            raise plan_staged.Refused("the password is empty", "Give a password.")
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def wanted(self, _edit: UpsertScram, now: ScramCredential | None) -> bool | None:
@@ -180,9 +176,7 @@ class _DeleteScramKind(Removal, _ScramKind):
     no_way_back = "the password is nowhere kept"
 
     def judge(self, edit: DeleteScram, draft: plan_staged.Draft) -> plan_staged.Verdict:
-        refused = _malformed(edit)
-        if refused is not None:
-            return refused
+        _check_user(edit)
         was = self.current(edit, draft)
         if was is None:
             return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")

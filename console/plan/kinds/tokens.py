@@ -92,9 +92,9 @@ class _KnownTokenKind(_TokenKind):
         was = self.current(edit, draft)
         if was is None:
             hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
-            return plan_staged.Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
+            raise plan_staged.Refused(f"there is no token {edit.id}, or it may not be seen", hint)
         if why := _why_unread(draft):
-            return plan_staged.Refused(edit, *why)
+            raise plan_staged.Refused(*why)
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: plan_edits.TokenEdit, seen: plan_staged.Described) -> plan_staged.Was:
@@ -111,9 +111,9 @@ class _MakeTokenKind(_TokenKind):
         for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
             type_, colon, name = principal.partition(":")
             if not (type_ and colon and name):
-                return plan_staged.Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
+                raise plan_staged.Refused(f"'{principal}' is no principal", "Write it as User:alice.")
         if why := _why_unread(draft):
-            return plan_staged.Refused(edit, *why)
+            raise plan_staged.Refused(*why)
         return plan_staged.Staged(edit, None)
 
     def current(self, _edit: plan_edits.MakeToken, _seen: plan_staged.Described) -> plan_staged.Was:

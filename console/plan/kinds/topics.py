@@ -39,12 +39,11 @@ def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
     if edit.partitions == now:
         return plan_staged.Dropped(edit, f"topic {edit.name} has {now} partitions already")
     if edit.partitions < now:
-        return plan_staged.Refused(
-            edit, f"topic {edit.name} has {now} partitions and can't have fewer", "Create another topic and copy to it."
+        raise plan_staged.Refused(
+            f"topic {edit.name} has {now} partitions and can't have fewer", "Create another topic and copy to it."
         )
     if edit.partitions - now > RECORD_LIMIT:
-        return plan_staged.Refused(
-            edit,
+        raise plan_staged.Refused(
             f"a controller takes at most {RECORD_LIMIT:,} new partitions in one change",
             f"Grow to {now + RECORD_LIMIT} first.",
         )
@@ -186,23 +185,14 @@ class _GrowTopicKind(TopicKind):
 
     def judge(self, edit: GrowTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Create it with that many partitions.")
-        if isinstance(staged, DeleteTopic):
-            return plan_staged.Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+        draft.refuse_created(name, "Create it with that many partitions.")
+        draft.refuse_deleted(name)
         if is_kafkas_own(name) and (own := system_topic(name)) is not None:
-            return plan_staged.Refused(
-                edit,
-                f"{name} belongs to {own.owner}: with more partitions {own.grown}",
-                "Leave its partitions as they are.",
+            raise plan_staged.Refused(
+                f"{name} belongs to {own.owner}: with more partitions {own.grown}", "Leave its partitions as they are."
             )
-        was = draft.snapshot.topics.get(name)
-        if was is None:
-            if draft.read(Part.TOPICS):
-                return plan_staged.Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-            return plan_staged.Staged(edit, plan_staged.UNREAD)
-        return _grown(edit, was)
+        was = draft.topic(name)
+        return plan_staged.Staged(edit, plan_staged.UNREAD) if was is None else _grown(edit, was)
 
     def wanted(self, edit: GrowTopic, now: Topic | None) -> bool:
         return now is not None and len(now.partitions) >= edit.partitions
@@ -225,15 +215,13 @@ class _DeleteTopicKind(Removal, TopicKind):
 
     def judge(self, edit: DeleteTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
-        staged = draft.topic_edit(name)
-        if isinstance(staged, CreateTopic):
-            return plan_staged.Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
+        draft.refuse_created(name, "Discard the creation instead.")
         keys = draft.config_keys(name)
         # Who edits a topic and deletes it in the same plan has probably mixed up two names.
-        if isinstance(staged, GrowTopic) or keys:
+        if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
-            return plan_staged.Refused(
-                edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first."
+            raise plan_staged.Refused(
+                f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first."
             )
         was = draft.snapshot.topics.get(name)
         if was is None and draft.read(Part.TOPICS):

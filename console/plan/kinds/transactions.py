@@ -118,24 +118,22 @@ class _EndTransactionKind(Removal):
         where = f"{target.topic}/{target.number}"
         poll = _poll(edit, draft.snapshot)
         if poll is None:
-            return plan_staged.Refused(
-                edit, f"the transactions of {where} were not read", "Refresh, and check topic and partition."
+            raise plan_staged.Refused(
+                f"the transactions of {where} were not read", "Refresh, and check topic and partition."
             )
         problem = poll.failures.get((target.topic, target.number))
         if problem is not None:
-            return plan_staged.Refused(
-                edit, f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy
+            raise plan_staged.Refused(
+                f"whether a transaction hangs in {where} can't be known: {problem}", problem.remedy
             )
         was = self.current(edit, draft)
         if was is None:
             return plan_staged.Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
         if not isinstance(was, SeenTransaction):
-            return plan_staged.Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
+            raise plan_staged.Refused(f"the transactions of {where} could not be read", "Refresh.")
         # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
         if was.standing is not Standing.HANGS:
-            return plan_staged.Refused(
-                edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself."
-            )
+            raise plan_staged.Refused(f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: EndTransaction, seen: plan_staged.Described) -> plan_staged.Was:
