@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from console.model import acl as model_acl
 from console.model.authorizer import address_as_compared, is_compared, range_of
-from console.model.changes import CreateAcls, DeleteAcls, Target
+from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
@@ -21,9 +21,9 @@ from console.model.snapshot import Snapshot, host_ranges
 from console.plan import requests, risk_rules
 from console.plan import staged as plan_staged
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
-from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.kafka_tools import Command, option
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -187,12 +187,6 @@ def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _add_steps(staged: Sequence[plan_staged.Staged], _facts: requests.Facts) -> list[requests.Step]:
-    return requests.steps_of(
-        requests.singly(staged), requests.RECORD_LIMIT, lambda some: CreateAcls(_acls_of(each.edit for each in some))
-    )
-
-
 def _removal_steps(staged: Sequence[plan_staged.Staged], facts: requests.Facts) -> list[requests.Step]:
     limit = requests.acl_removals(facts.acls)
     return requests.steps_of(
@@ -219,16 +213,6 @@ _ACL_OPTIONS = {
     "DELEGATION_TOKEN": "--delegation-token",
     "USER": "--user-principal",
 }
-
-
-def _add_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for acl in _acls_of(line.edit for line in lines):
-        yield _command(acl, "--add")
-
-
-def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for acl in _acls_of(line.edit for line in lines):
-        yield _command(acl, "--remove", "--force")
 
 
 def _command(acl: model_acl.Acl, *action: str) -> Command:
@@ -269,8 +253,17 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-ADDITIONS = Batch(steps=_add_steps, predict=_with_added, commands=_add_commands)
-REMOVALS = Batch(steps=_removal_steps, predict=_without_removed, commands=_removal_commands, waits_for=ADDITIONS)
+ADDITIONS = Batch(
+    steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),
+    predict=_with_added,
+    commands=each_line(lambda edit, _: _command(edit.acl, "--add")),
+)
+REMOVALS = Batch(
+    steps=_removal_steps,
+    predict=_without_removed,
+    commands=each_line(lambda edit, _: _command(edit.acl, "--remove", "--force")),
+    waits_for=ADDITIONS,
+)
 
 
 def _needs_acls(_edit: AclEdit) -> risk_rules.RiskNeeds:

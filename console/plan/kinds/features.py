@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from console.model import feature_levels
-from console.model.changes import FeatureTarget, Target, UpdateFeatures
+from console.model.changes import FeatureTarget, UpdateFeatures
 from console.model.cluster import ClusterFeatures
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
@@ -16,7 +16,7 @@ from console.model.numbers import commas
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.predict_configs import predict_configs
@@ -239,22 +239,17 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.SetFeature]) -> Snap
     return replace(snapshot, configs=configs, features=replace(snapshot.features, finalized=finalized))
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        if isinstance(line.edit, plan_edits.SetFeature):
-            edit, old = line.edit, line.old.value
-            lower = isinstance(old, int) and edit.level < old
-            if edit.level:
-                level = f"{edit.name}={edit.level}"
-                words = ("kafka-features", "downgrade" if lower else "upgrade", "--feature", level)
-            else:
-                words = ("kafka-features", "disable", "--feature", edit.name)
-            yield Command(words, connection_at=1)
+def _command(edit: plan_edits.SetFeature, line: DiffLine) -> Command:
+    lower = isinstance(line.old.value, int) and edit.level < line.old.value
+    words = ("kafka-features", "disable", "--feature", edit.name)
+    if edit.level:
+        words = ("kafka-features", "downgrade" if lower else "upgrade", "--feature", f"{edit.name}={edit.level}")
+    return Command(words, connection_at=1)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-FEATURES = Batch(steps=_steps, predict=_predict, commands=_commands)
+FEATURES = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 
 
 class _SetFeatureKind(EditKind):

@@ -18,7 +18,7 @@ from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.parts import Part
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, TopicPartition
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
@@ -182,7 +182,7 @@ def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
 def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
     """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
     seen = plan_staged.Described(snapshot)
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     for edit in edits:
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
         if partition is None:
@@ -196,14 +196,17 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> S
         # The controller leaves a partition alone whose preferred replica is down or out of sync.
         elif not model_elections.why_not_preferred(partition):
             partition = partition._replace(leader=model_elections.preferred(partition))
-        changed.setdefault(edit.topic, {})[edit.partition] = partition
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
-    return replace(snapshot, topics={**snapshot.topics, **topics}) if topics else snapshot
+        changed[edit.topic, edit.partition] = partition
+    return with_partitions(snapshot, changed)
 
 
-def with_partitions(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
-    """Return the topic with these partitions in place of those of the same numbers."""
-    return replace(topic, partitions=tuple(changed.get(each.number, each) for each in topic.partitions))
+def with_partitions(snapshot: Snapshot, changed: Mapping[TopicPartition, Partition]) -> Snapshot:
+    """Return the snapshot with these partitions in place of those of the same numbers."""
+    topics = dict(snapshot.topics)
+    for name in {name for name, _ in changed}:
+        partitions = tuple(changed.get((name, each.number), each) for each in topics[name].partitions)
+        topics[name] = replace(topics[name], partitions=partitions)
+    return replace(snapshot, topics=topics) if changed else snapshot
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from console.model.config import topic_resource
 from console.model.elections import NOBODY
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
-from console.model.numbers import commas, json_text
+from console.model.numbers import commas
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
@@ -22,10 +21,10 @@ from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import CancelMove, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.kafka_tools import STDIN, Command
+from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import together
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import UNCLEAN
 
@@ -96,10 +95,6 @@ def _check(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _request)
-
-
 def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
     cancelled = {each.edit.target: each.was for each in some if isinstance(each.edit, CancelMove)}
     moves = {target: was for target, was in cancelled.items() if isinstance(target, MoveTarget)}
@@ -112,14 +107,13 @@ def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
 def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
     """Return the snapshot with the partitions on their original replicas (PartitionReassignmentRevert)."""
     gone = {(edit.topic, edit.partition) for edit in edits}
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     for move in snapshot.reassignments:
         partition = partition_in(snapshot.topics.get(move.topic), move.partition)
         if (move.topic, move.partition) in gone and partition is not None:
-            changed.setdefault(move.topic, {})[move.partition] = _reverted(partition, move)
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
+            changed[move.topic, move.partition] = _reverted(partition, move)
     left = tuple(move for move in snapshot.reassignments if (move.topic, move.partition) not in gone)
-    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=left)
+    return replace(with_partitions(snapshot, changed), reassignments=left)
 
 
 def _reverted(partition: Partition, move: Reassignment) -> Partition:
@@ -133,10 +127,6 @@ def _reverted(partition: Partition, move: Reassignment) -> Partition:
     return partition._replace(replicas=replicas, isr=isr, leader=leader, offline=offline)
 
 
-def _move_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _move_request)
-
-
 def _move_request(some: list[plan_staged.Staged]) -> AlterReassignments:
     edits = (each.edit for each in some)
     return AlterReassignments({edit.target: edit.replicas for edit in edits if isinstance(edit, MoveReplicas)})
@@ -146,7 +136,7 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
     """Return the snapshot with the moves under way: brokers list the wanted replicas, then those that are to be
     dropped.
     """
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[TopicPartition, Partition] = {}
     started: list[Reassignment] = []
     for edit in edits:
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
@@ -155,48 +145,33 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
         removing = tuple(each for each in partition.replicas if each not in edit.replicas)
         adding = tuple(each for each in edit.replicas if each not in partition.replicas)
         replicas = (*edit.replicas, *removing)
-        changed.setdefault(edit.topic, {})[edit.partition] = partition._replace(replicas=replicas)
+        changed[edit.topic, edit.partition] = partition._replace(replicas=replicas)
         if adding or removing:
             started.append(Reassignment(edit.topic, edit.partition, replicas, adding, removing))
-    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
-    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=(*snapshot.reassignments, *started))
+    return replace(with_partitions(snapshot, changed), reassignments=(*snapshot.reassignments, *started))
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
+    """Return kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
-    wanted: dict[str, Any] = {
-        "version": 1,
-        "partitions": [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits],
-    }
-    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
-    if edits:
-        yield Command(words, json_text(wanted) + "\n")
+    wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
+    return reassignment(wanted, "--execute", "--additional")
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
+    """Return kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
     moves, too.
     """
-    moves = [line.staged.was for line in lines]
-    wanted: dict[str, Any] = {
-        "version": 1,
-        "partitions": [
-            {"topic": move.topic, "partition": move.partition, "replicas": destination(move)}
-            for move in moves
-            if isinstance(move, Reassignment)
-        ],
-    }
-    words = ("kafka-reassign-partitions", "--cancel", "--preserve-throttles", "--reassignment-json-file", STDIN)
-    if wanted["partitions"]:
-        yield Command(words, json_text(wanted) + "\n")
+    moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
+    wanted = [{"topic": each.topic, "partition": each.partition, "replicas": destination(each)} for each in moves]
+    return reassignment(wanted, "--cancel", "--preserve-throttles")
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-CANCELLATIONS = Batch(steps=_steps, predict=_without_moves, all_commands=_all_commands)
+CANCELLATIONS = Batch(steps=together(_request), predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(
-    steps=_move_steps,
+    steps=together(_move_request),
     predict=_with_moves,
     all_commands=_move_commands,
     waits_for=CONFIGS,

@@ -19,7 +19,7 @@ from console.plan.edit_kind import Batch, EditKind
 from console.plan.edits import Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import together
 from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
@@ -89,10 +89,6 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, _request, "partitions")
-
-
 def _request(some: list[plan_staged.Staged]) -> DeleteRecords:
     return DeleteRecords({s.edit.target: s.edit.before for s in some if isinstance(s.edit, TrimLog)})
 
@@ -124,7 +120,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-TRIMS = Batch(steps=_steps, predict=_predict, all_commands=_commands)
+TRIMS = Batch(steps=together(_request, "partitions"), predict=_predict, all_commands=_commands)
 
 
 class _TrimLogKind(EditKind):

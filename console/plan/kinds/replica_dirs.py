@@ -11,7 +11,6 @@ from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
-from console.model.numbers import json_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
@@ -19,7 +18,7 @@ from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.edits import MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.kafka_tools import STDIN, Command
+from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
@@ -103,15 +102,13 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
+    """Return kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
     partitions = directories_of(
         (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
         for line in lines
         if isinstance(line.edit, MoveReplicaDir) and isinstance(line.staged.was, ReplicaDir)
     )
-    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
-    if partitions:
-        yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
+    return reassignment(partitions, "--execute", "--additional")
 
 
 def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:

@@ -6,18 +6,17 @@ Limits are ScramControlManager's. Passwords can't be read, so that to set one al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from console.model.changes import AlterScram, ScramUser, Status, Target
+from console.model.changes import AlterScram, ScramUser, Status
 from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -85,32 +84,25 @@ def _changed(snapshot: Snapshot, wanted: Mapping[ScramUser, ScramCredential | No
     return replace(snapshot, scram=after)
 
 
-def _set_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for edit in _edits_of(lines):
-        value = f"iterations={edit.iterations},password=…"
-        yield alter_with_secrets(entity_words("users", edit.user.user), [(edit.user.mechanism.label, value)])
+def _set_command(edit: UpsertScram, _line: DiffLine) -> Command:
+    value = f"iterations={edit.iterations},password=…"
+    return alter_with_secrets(entity_words("users", edit.user.user), [(edit.user.mechanism.label, value)])
 
 
-def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for edit in _edits_of(lines):
-        user, mechanism = edit.user.user, edit.user.mechanism
-        if mechanism.known:
-            yield alter_configs(entity_words("users", user), "--delete-config", mechanism.label)
-        else:
-            yield Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
-
-
-def _edits_of(lines: Sequence[DiffLine]) -> Iterator[Any]:
-    return (line.edit for line in lines)
+def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
+    user, mechanism = edit.user.user, edit.user.mechanism
+    if mechanism.known:
+        return alter_configs(entity_words("users", user), "--delete-config", mechanism.label)
+    return Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-UPSERTS = Batch(steps=_steps, predict=_with_set, commands=_set_commands)
+UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
 DELETIONS = Batch(
     steps=_steps,
     predict=_without_deleted,
-    commands=_delete_commands,
+    commands=each_line(_delete_command),
     # Brokers of 3.9 to 4.3 lose a credential that is set in the same change in which the last other one of its
     # mechanism is deleted (ScramDelta.apply), though the controller answers that all went well.
     waits_for=UPSERTS,

@@ -23,11 +23,11 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of, together
 from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
 from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
@@ -89,10 +89,6 @@ def _grow(some: list[plan_staged.Staged]) -> CreatePartitions:
     )
 
 
-def _deletion_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteTopics(tuple(_names(each.edit for each in some))))
-
-
 def _names(edits: Iterable[Any]) -> Iterator[str]:
     return (edit.name for edit in edits)
 
@@ -123,16 +119,12 @@ def _without_deleted(snapshot: Snapshot, edits: Sequence[DeleteTopic]) -> Snapsh
 # -- kafka-topics ------------------------------------------------------------------------------------------------------
 
 
-def _grow_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for line in lines:
-        if isinstance(line.edit, GrowTopic):
-            count = str(line.edit.partitions)
-            yield Command(("kafka-topics", "--alter", *_topic(line.edit.name), "--partitions", count))
+def _grow_command(edit: GrowTopic, _line: DiffLine) -> Command:
+    return Command(("kafka-topics", "--alter", *_topic(edit.name), "--partitions", str(edit.partitions)))
 
 
-def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    for name in _names(line.edit for line in lines):
-        yield Command(("kafka-topics", "--delete", *_topic(name)))
+def _delete_command(edit: DeleteTopic, _line: DiffLine) -> Command:
+    return Command(("kafka-topics", "--delete", *_topic(edit.name)))
 
 
 def _topic(name: str) -> tuple[str, ...]:
@@ -142,8 +134,12 @@ def _topic(name: str) -> tuple[str, ...]:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
-DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
+GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=each_line(_grow_command))
+DELETIONS = Batch(
+    steps=together(lambda some: DeleteTopics(tuple(_names(each.edit for each in some)))),
+    predict=_without_deleted,
+    commands=each_line(_delete_command),
+)
 
 
 class TopicKind(EditKind):

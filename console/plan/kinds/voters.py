@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.changes import AddVoter, RemoveVoter, Target, VoterTarget
+from console.model.changes import AddVoter, RemoveVoter, VoterTarget
 from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
 from console.model.config import broker_resource
 from console.model.failure import Failure
@@ -16,7 +16,7 @@ from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -270,20 +270,17 @@ def _predict(snapshot: Snapshot, edits: Sequence[VoterEdit]) -> Snapshot:
     )
 
 
-def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
-    for line in lines:
-        edit = line.edit
-        if isinstance(edit, LeaveQuorum):
-            which = ("--controller-id", str(edit.voter_id), *option("--controller-directory-id", edit.directory_id))
-            yield Command(("kafka-metadata-quorum", "remove-controller", *which), connection_at=1)
-        elif isinstance(edit, JoinQuorum):
-            note = f"on the host of controller {edit.voter_id}, with its own server.properties for --command-config"
-            yield Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
+def _command(edit: VoterEdit, _line: DiffLine) -> Command:
+    if isinstance(edit, LeaveQuorum):
+        which = ("--controller-id", str(edit.voter_id), *option("--controller-directory-id", edit.directory_id))
+        return Command(("kafka-metadata-quorum", "remove-controller", *which), connection_at=1)
+    note = f"on the host of controller {edit.voter_id}, with its own server.properties for --command-config"
+    return Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-VOTERS = Batch(steps=_steps, predict=_predict, commands=_commands)
+VOTERS = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 
 
 class _VoterKind(EditKind):
