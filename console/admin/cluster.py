@@ -33,6 +33,7 @@ from console.model.changes import BrokerTarget, Status, UnregisterBroker
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 from console.model.identity import uuid_text
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.wire.aiokafka_request import RawResponse
@@ -101,8 +102,6 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
 
 
 def _describe_cluster(kio: ModuleType) -> Any:
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.DescribeClusterRequest, include_cluster_authorized_operations=True, include_fenced_brokers=True
     )
@@ -159,8 +158,6 @@ async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion
 
 def ask_versions(kio: ModuleType) -> Any:
     """Return the ApiVersions request."""
-    from console.wire.schemas import for_version
-
     return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
 
 

@@ -31,6 +31,7 @@ from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
@@ -128,8 +129,6 @@ class _RequestShape:
 
     def request(self, resources: Sequence[ConfigResource]) -> Callable[[ModuleType], Any]:
         def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
-
             asked = tuple(
                 kio.DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=self._keys)
                 for type_, name in resources
@@ -474,8 +473,6 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
         return ()
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
 
     response = await link.call("list_config_resources", build)

@@ -34,6 +34,7 @@ from console.model.identity import uuid_of
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
 from console.wire.assignments import consumer_assignment, consumer_subscription
+from console.wire.fields import for_version
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -67,8 +68,6 @@ async def _any_group(link: Link) -> bool:
 async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
     """Return group -> failure for groups that the principal may not describe: any broker says so before it says that it
     is no coordinator of them, and makes nothing for it."""
-    from console.wire.schemas import for_version
-
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
         response = await link.call(
@@ -148,8 +147,6 @@ async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], br
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[cluster.Group] | errors.AdminError:
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(kio.ListGroupsRequest, states_filter=states)
 
     try:
@@ -281,8 +278,6 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
     """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         request = getattr(kio, protocol.request)
         return for_version(
             request,
@@ -720,8 +715,6 @@ async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers
     """Send OffsetFetch; of one group before version 8 (KIP-709)."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
             groups = tuple(for_version(kio.OffsetFetchRequestGroup, group_id=name, topics=None) for name in names)
             return kio.OffsetFetchRequest(groups=groups, require_stable=False)
@@ -965,7 +958,6 @@ def _offset_commit(
     targets: Sequence[changes.GroupOffsetTarget],
 ) -> Any:
     """Return the OffsetCommit of some targets, in the version of `kio`. ids: topic -> its id."""
-    from console.wire.schemas import for_version
 
     def partition(target: changes.GroupOffsetTarget) -> Any:
         offset = request.offsets[target]
@@ -1338,8 +1330,6 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 
 async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
     """Return name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
-    from console.wire.schemas import for_version
-
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call(
             "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of.type, coordinator_keys=tuple(names))

@@ -22,6 +22,7 @@ from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
 from console.model.failure import Failure
 from console.model.identity import Node, same_cluster
+from console.wire.fields import for_version
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -685,8 +686,6 @@ CONTROLLERS = 2
 
 def controllers_of_cluster(kio: ModuleType) -> Any:
     """Return a request of a controller for the controllers of its cluster."""
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.DescribeClusterRequest,
         include_cluster_authorized_operations=True,
@@ -697,8 +696,6 @@ def controllers_of_cluster(kio: ModuleType) -> Any:
 
 def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
     """Return a request for the cluster alone. rights: and for what the principal may do on it."""
-    from console.wire.schemas import for_version
-
     return for_version(
         kio.MetadataRequest,
         topics=(),
@@ -710,8 +707,6 @@ def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
 
 def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
     """Return a request for a broker's id, which another broker refuses with its own."""
-    from console.wire.schemas import for_version
-
     resource = kio.DescribeConfigsResource(
         resource_type=BROKER, resource_name=str(broker_id), configuration_keys=("node.id",)
     )

@@ -21,8 +21,8 @@ from console.admin.link import Ask, Link
 from console.admin.link_errors import no_answer
 from console.admin.settings import Address, show_address
 from console.model.failure import Failure
+from console.wire.fields import for_version
 from console.wire.record_batches import HEADER
-from console.wire.schemas import for_version
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20

@@ -23,6 +23,7 @@ from console.admin.topics import describe_topics
 from console.model import changes, cluster
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
+from console.wire.fields import for_version
 
 T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
@@ -72,8 +73,6 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
         }
 
     def build(self, kio: ModuleType, targets: Sequence[changes.PartitionTarget]) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(
             kio.ElectLeadersRequest,
             election_type=int(self.request.unclean),
@@ -556,8 +555,6 @@ async def _offsets_answered(
     link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int, stable: bool
 ) -> dict[Place, tuple[int, int]]:
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         by_topic: dict[str, list[Any]] = {}
         for (topic, number), timestamp in wanted.items():
             partition = for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
@@ -722,8 +719,6 @@ async def _timed_answer(
 
     def build(kio: ModuleType) -> Any:
         from datetime import timedelta
-
-        from console.wire.schemas import for_version
 
         @cache  # most topics have the same numbers of partitions
         def partitions(numbers: tuple[int, ...]) -> tuple[Any, ...]:

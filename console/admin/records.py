@@ -41,6 +41,7 @@ from console.model.records import (
     Start,
     Undecodable,
 )
+from console.wire.fields import for_version
 
 _BY_TOPIC_ID = 13
 _FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
@@ -285,8 +286,6 @@ class _Reading:
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
 
         def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
-
             wanted = tuple(
                 for_version(
                     kio.FetchPartition,

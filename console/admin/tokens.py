@@ -20,6 +20,7 @@ from console.model import changes
 from console.model.cluster import DelegationToken
 from console.model.failure import Failure
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 DESCRIBE = "describe_delegation_token"
 OWNER_SINCE = 3
@@ -88,8 +89,6 @@ class _Making(Sender[changes.CreateToken, changes.NewToken]):
         return {target: replace(each, made=self._made) for target, each in outcomes.items()}
 
     def build(self, kio: ModuleType, _targets: Sequence[changes.NewToken]) -> Any:
-        from console.wire.schemas import for_version
-
         owner = self.request.owner
         type_, _, name = owner.partition(":")
         return for_version(

@@ -30,6 +30,7 @@ from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.identity import uuid_text
 from console.model.secret import Secret
+from console.wire.fields import for_version
 
 IDS_AT_ONCE = 1_000
 """Topics of one Metadata request that names them by id; so many ids take 17 kB."""
@@ -71,8 +72,6 @@ async def _listed(
     """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         def named(name: str) -> Any:
             return for_version(kio.MetadataRequestTopic, name=name, topic_id=None)
 
@@ -112,8 +111,6 @@ async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict
     for start in range(0, len(ids), IDS_AT_ONCE):
 
         def build(kio: ModuleType, some: Sequence[UUID] = ids[start : start + IDS_AT_ONCE]) -> Any:
-            from console.wire.schemas import for_version
-
             return for_version(
                 kio.MetadataRequest,
                 topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),

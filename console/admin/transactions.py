@@ -28,6 +28,7 @@ from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
+from console.wire.fields import for_version
 
 MAX_PATTERNS = 1_000
 """Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
@@ -269,8 +270,6 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
         return {target: with_right_named(each) for target, each in (await super().deliver(targets)).items()}
 
     def build(self, kio: ModuleType, targets: Sequence[ProducerTarget]) -> Any:
-        from console.wire.schemas import for_version
-
         markers = (
             for_version(
                 kio.WritableTxnMarker,
@@ -456,8 +455,6 @@ async def _listed_at(
     longer_than_ms, pattern = filters
 
     def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
         return for_version(
             kio.ListTransactionsRequest,
             state_filters=(),

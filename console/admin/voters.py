@@ -14,7 +14,7 @@ from console.admin.errors import NotSendable
 from console.model.changes import AddVoter, Outcome, RemoveVoter, Status, VoterTarget
 from console.model.failure import Failure
 from console.model.identity import uuid_of
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 
 V = TypeVar("V", bound=AddVoter | RemoveVoter)
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.contract.answers import plain
 from tests.contract.client import Build, Client, NoAnswer
 

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from console.model.secret import Secret
+from console.wire.fields import for_version
 from console.wire.sasl import ScramAuthenticator
-from console.wire.schemas import for_version
 from tests.contract.answers import error_name, plain
 from tests.contract.client import Client, NoAnswer
 from tests.support.patience import PATIENCE

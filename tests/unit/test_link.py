@@ -16,7 +16,7 @@ from console.admin import errors
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.patience import PATIENCE
 from tests.wire import fake_broker
 

@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.link import Link, decode
 from console.admin.settings import ConnectionSettings
 from console.wire.aiokafka_request import Exchange
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major
 from tests.support.patience import PATIENCE

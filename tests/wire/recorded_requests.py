@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.acl_filters import EVERY_ACL
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32

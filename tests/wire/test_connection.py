@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from console.wire.aiokafka_request import AiokafkaRequest, Exchange
 from console.wire.connection import ConnectFailed, Connection, NotKafka, Stage, connect
+from console.wire.fields import for_version
 from console.wire.frames import decode_body
 from console.wire.sasl import renewed_after
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
 from tests.wire import fake_broker
 
 BROKERS = {1: ("a.example", 9092)}

@@ -21,7 +21,7 @@ from console.wire.connection import (
     connect,
     too_long,
 )
-from console.wire.schemas import for_version
+from console.wire.fields import for_version
 from tests.support.certificates import Authority
 from tests.wire.fake_broker import Conversation, FakeBroker, Received, frame
 

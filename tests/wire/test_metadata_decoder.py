@@ -15,9 +15,10 @@ from kio.schema.errors import ErrorCode
 from console.admin.errors import error_name
 from console.admin.topics import topic_listing
 from console.model.cluster import Topic
+from console.wire.fields import for_version
 from console.wire.frames import decode_body, encode_body
 from console.wire.metadata_decoder import VERSIONS, decode_topics
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
 
 
 def kio(version: int) -> Any:

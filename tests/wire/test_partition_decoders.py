@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from console.admin.cluster import dir_answers
 from console.wire.bounds_check import MalformedFrame
+from console.wire.fields import for_version
 from console.wire.frames import decode_body, encode_body
 from console.wire.partition_decoders import DIRS_VERSIONS, OFFSETS_VERSIONS, DirAnswer, decode_log_dirs, decode_offsets
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
 from tests.unit.test_config_decoder import quick
 
 Said = tuple[int, int, int]
