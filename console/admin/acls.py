@@ -111,7 +111,6 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 class _Creation(Sender[CreateAcls, Acl]):
     """An existing binding succeeds."""
 
-    api = "create_acls"
     of = "acls"
 
     async def refused(self) -> dict[Acl, Outcome]:
@@ -132,7 +131,6 @@ class _Creation(Sender[CreateAcls, Acl]):
 class _Deletion(Sender[DeleteAcls, Acl]):
     """A missing binding is NOT_APPLIED. One whose filter matches others too is FAILED, and not sent."""
 
-    api = "delete_acls"
     of = "acls"
     _absent: tuple[Acl, ...] = ()
 

@@ -412,7 +412,6 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
 class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
     """A controller unregisters a running broker too, which then ends."""
 
-    api = "unregister_broker"
     needs = "3.0, in KRaft mode"
     right = "unregistering a broker needs ALTER on the cluster"
 

@@ -291,7 +291,6 @@ _FEW_KEYS = 50
 class _Altering(Sender[AlterConfigs, ConfigResource]):
     """All keys of a resource are applied or none."""
 
-    api = "incremental_alter_configs"
     of = "ops"
     has_check = True
 
@@ -352,7 +351,10 @@ class Replacing(_Altering):
     brokers never answer such a request.
     """
 
-    api = "alter_configs"
+    @property
+    def api(self) -> str:
+        """The older API."""
+        return "alter_configs"
 
     async def refused(self) -> dict[ConfigResource, Outcome]:
         """Read the overrides. Returns the refusals."""

@@ -103,7 +103,6 @@ one (FeatureControlManager), so it is never sent."""
 class _Update(Sender[UpdateFeatures, FeatureTarget]):
     """Controllers do all or none. A check is UNCHECKED before Kafka 3.3."""
 
-    api = "update_features"
     needs = "2.7"
     right = "changing features needs ALTER on the cluster"
 

@@ -920,7 +920,6 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
 class _Commit(_OfGroup[changes.CommitOffsets]):
     """The brokers refuse it while the group has members: it is sent without a member id and generation."""
 
-    api = "offset_commit"
     of = "offsets"
     _ids: dict[str, UUID | None]
 
@@ -997,7 +996,6 @@ class _Forgetting(_OfGroup[D]):
 
 
 class _Deletion(_Forgetting[changes.DeleteOffsets]):
-    api = "offset_delete"
     needs = "2.4"
 
     def build(self, kio: ModuleType, targets: Sequence[changes.GroupOffsetTarget]) -> Any:
@@ -1016,7 +1014,6 @@ class _Deletion(_Forgetting[changes.DeleteOffsets]):
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
     """Brokers begin its records in flight again at the offset, with their delivery counts."""
 
-    api = "alter_share_group_offsets"
     of = "offsets"
     needs = SHARE_OFFSETS_SINCE
     is_share = True
@@ -1050,7 +1047,6 @@ class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
 class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
     """A topic of which the group has an offset that is not named is refused: brokers delete those of whole topics."""
 
-    api = "delete_share_group_offsets"
     needs = SHARE_OFFSETS_SINCE
     is_share = True
 
@@ -1087,7 +1083,6 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
     """Of groups of all kinds. One request to each coordinator; if groups of one move meanwhile, all of them are sent to
     where the first one is."""
 
-    api = "delete_groups"
     _coordinators: Mapping[str, int]
 
     def targets(self) -> Iterable[changes.GroupTarget]:

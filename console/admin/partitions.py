@@ -53,7 +53,6 @@ class _OnPartitions(Sender[P, T]):
 class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
     """If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED."""
 
-    api = "elect_leaders"
     of = "partitions"
     _needless: tuple[changes.PartitionTarget, ...] = ()
 
@@ -109,7 +108,6 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
     """The brokers answer once a move has started or was cancelled, and continue it."""
 
-    api = "alter_partition_reassignments"
     of = "moves"
     needs = "2.4"
 
@@ -236,7 +234,6 @@ async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Pla
 class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
     """At one leader, which waits until its followers have deleted the records too."""
 
-    api = "delete_records"
     of = "before"
 
     def build(self, kio: ModuleType, targets: Sequence[changes.LogTarget]) -> Any:

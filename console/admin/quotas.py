@@ -151,7 +151,6 @@ _FEW = 16
 class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
     """Sends AlterClientQuotas."""
 
-    api = "alter_client_quotas"
     of = "ops"
     needs = "2.6"
     has_check = True

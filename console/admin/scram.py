@@ -91,7 +91,6 @@ class _Alteration(Sender[AlterScram, ScramUser]):
     """Brokers accept each user once in a request: a user's second mechanism is sent in a second one. They describe only
     the iterations, so the outcome of an upsert whose answer was lost may stay unknown."""
 
-    api = "alter_user_scram_credentials"
     needs = "2.7, in KRaft mode 3.5"
     _salted: dict[ScramUser, tuple[bytes, bytes]]
     _before: Mapping[ScramUser, int]

@@ -74,7 +74,6 @@ class _Making(Sender[changes.CreateToken, changes.NewToken]):
     """Its outcome has the id and the HMAC, which is not read again. Where the answer is lost, whether a token was made
     stays unknown: it may be another of the same owner."""
 
-    api = "create_delegation_token"
     _made: changes.MadeToken | None = None
 
     def targets(self) -> tuple[changes.NewToken]:
@@ -164,15 +163,11 @@ class _OfToken(Sender[K, changes.TokenTarget]):
 class _Renewal(_OfToken[changes.RenewToken]):
     """At most to the end of the token's lifetime."""
 
-    api = "renew_delegation_token"
-
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)
 
 
 class _Expiration(_OfToken[changes.ExpireToken]):
-    api = "expire_delegation_token"
-
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period=period)
 

@@ -281,7 +281,6 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
 
 
 class _Creation(_OfTopics[changes.CreateTopics]):
-    api = "create_topics"
     has_check = True
 
     def __init__(self, link: admin_link.Link, request: changes.CreateTopics, validate_only: bool) -> None:
@@ -324,8 +323,6 @@ class _Creation(_OfTopics[changes.CreateTopics]):
 
 
 class _Deletion(_OfTopics[changes.DeleteTopics]):
-    api = "delete_topics"
-
     def targets(self) -> Iterable[changes.TopicTarget]:
         return map(changes.TopicTarget, self.request.names)
 
@@ -345,7 +342,6 @@ class _Deletion(_OfTopics[changes.DeleteTopics]):
 
 
 class _Growth(_OfTopics[changes.CreatePartitions]):
-    api = "create_partitions"
     has_check = True
 
     def targets(self) -> Iterable[changes.TopicTarget]:

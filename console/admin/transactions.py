@@ -250,8 +250,6 @@ class _Abort(Sender[AbortTransaction, ProducerTarget]):
     command sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
     """
 
-    api = "write_txn_markers"
-
     def targets(self) -> tuple[ProducerTarget]:
         return (self.request.target,)
 

@@ -42,7 +42,6 @@ class _OfVoter(Sender[V, VoterTarget]):
 class _Joining(_OfVoter[AddVoter]):
     """The leader answers once the new voter has caught up and the new voters have committed it."""
 
-    api = "add_raft_voter"
     joins = True
 
     def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:
@@ -62,7 +61,6 @@ class _Joining(_OfVoter[AddVoter]):
 class _Leaving(_OfVoter[RemoveVoter]):
     """The leader answers once the voters that are left have committed it."""
 
-    api = "remove_raft_voter"
     joins = False
 
     def build(self, kio: ModuleType, _targets: Sequence[VoterTarget]) -> Any:

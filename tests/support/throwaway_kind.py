@@ -157,7 +157,7 @@ INSERTED = (
         '''class AlterShares(Request, frozen=True):
     """One AlterClientQuotas: user -> percent of a broker's time, None for no limit."""
 
-    api: ClassVar[str] = "AlterClientQuotas"
+    kafka_name: ClassVar[str] = "AlterClientQuotas"
 
     shares: Mapping[QuotaEntity, float | None]
 
