@@ -12,7 +12,7 @@ from console.model.cluster import ClusterFeatures
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import commas
+from console.model.numbers import commas, first_few
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
@@ -45,13 +45,12 @@ def _check_nodes(edit: plan_edits.SetFeature, features: ClusterFeatures) -> None
     }
     if not lacking:
         return
-    shown = ", ".join(
+    shown = [
         f"node {node} ({f'{levels[0]} to {levels[1]}' if levels else 'none'})"
-        for node, levels in sorted(lacking.items())[:NAMED]
-    )
-    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+        for node, levels in sorted(lacking.items())
+    ]
     raise plan_staged.Refused(
-        f"level {edit.level} of {edit.name} is not supported by {shown}{more}",
+        f"level {edit.level} of {edit.name} is not supported by {first_few(shown, NAMED)}",
         "Upgrade these nodes first, or choose a level that all support.",
     )
 
@@ -306,9 +305,8 @@ class _SetFeatureKind(EditKind):
         ]
         silent = [node for node in features.nodes if node.failure is not None] if features is not None else []
         if silent:
-            shown = ", ".join(f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent[:NAMED])
-            more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
-            lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
+            shown = [f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent]
+            lines.append(f"whether {first_few(shown, NAMED)} supports it is not known here; the controller checks it")
         return (*lines, *_settings_lost(edit, seen.snapshot))
 
     def recorded(self, edit: plan_edits.SetFeature, snapshot: Snapshot) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from console.model.changes import DeleteGroups
 from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
+from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Removal, Reversal, each_line
@@ -117,8 +118,7 @@ class _DeleteGroupKind(Removal):
         position = draft.snapshot.group_positions.get(edit.name)
         if position is None or not position.committed:
             return ()
-        topics = dict.fromkeys(topic for topic, _ in position.committed)
-        named = ", ".join(list(topics)[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
+        named = first_few(list(dict.fromkeys(topic for topic, _ in position.committed)), NAMED)
         count = len(position.committed)
         return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
 

@@ -10,7 +10,7 @@ from console.model.changes import DeleteRecords
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import json_text
+from console.model.numbers import first_few, json_text
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
@@ -73,9 +73,8 @@ def _unread_lines(readers: TopicReaders, known: Sequence[tuple[TrimLog, LogRange
                 behind[group] = behind.get(group, 0) + max(0, missed)
     missing = sorted(((count, group) for group, count in behind.items() if count), key=lambda each: (-each[0], each[1]))
     if missing:
-        shown = ", ".join(f"{group} ({count:,})" for count, group in missing[:NAMED])
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        yield f"not read yet by group {shown}{more}" if len(missing) == 1 else f"not read yet by groups {shown}{more}"
+        shown = first_few([f"{group} ({count:,})" for count, group in missing], NAMED)
+        yield f"not read yet by {'group' if len(missing) == 1 else 'groups'} {shown}"
     if readers.asked < readers.groups:
         yield f"only {readers.asked:,} of {readers.groups:,} groups were looked at for what they have read"
     if readers.problem:

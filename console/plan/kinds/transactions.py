@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
+from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
 from console.plan import staged as plan_staged
@@ -181,8 +182,7 @@ class _EndTransactionKind(Removal):
             lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {again}")
         groups = _waiting(edit, seen.snapshot, offsets.stable)
         if groups:
-            more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
-            lines.append(f"groups that stand at it: {', '.join(groups[:3])}{more}")
+            lines.append(f"groups that stand at it: {first_few(groups)}")
         if was.transactional_id:
             lines.append(f"its transactional id is {was.transactional_id}")
         return tuple(lines)
