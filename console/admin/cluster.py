@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from console.admin import errors
 from console.admin.delivery import Sender, Senders
 from console.admin.gc_pause import gc_paused
+from console.admin.halving import parted
 from console.admin.link import (
     ELECTION_SECONDS,
     Link,
@@ -73,8 +74,7 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
     else:
         api = "describe_cluster"
         response = await link.call(api, _describe_cluster)
-        if response.error_code:
-            raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
+        errors.check(response)
         info = cluster_info(response)
     if not info.brokers:
         raise errors.names_no_broker(api)
@@ -93,8 +93,7 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
         within=ELECTION_SECONDS,
         attempts=_READING_ATTEMPTS,
     )
-    if response.error_code:
-        raise errors.BrokerError(errors.failure(response.error_code, response.error_message))
+    errors.check(response)
     if not response.brokers:
         raise errors.names_no_broker("describe_cluster", asked=link.settings.asked)
     found = cluster_info(response)
@@ -247,7 +246,7 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
     for topic in response.topics:
         for partition in topic.partitions:
             return partition.error_code, getattr(partition, "error_message", None)
-    raise errors.BadAnswer(Failure("BAD_ANSWER", f"the answer to DescribeQuorum has no {QUORUM_TOPIC}", ""))
+    raise errors.BadAnswer.of(f"the answer to DescribeQuorum has no {QUORUM_TOPIC}")
 
 
 def quorum(response: Any) -> model_cluster.Quorum:
@@ -304,11 +303,7 @@ async def describe_log_dirs(
     turn = asyncio.Lock()
     with gc_paused():
         answers = await asyncio.gather(*(_log_dirs_of_broker(link, broker_id, topics, turn) for broker_id in ids))
-    found = dict(zip(ids, answers, strict=True))
-    return model_cluster.LogDirListing(
-        {broker_id: answer for broker_id, answer in found.items() if not isinstance(answer, Failure)},
-        {broker_id: answer for broker_id, answer in found.items() if isinstance(answer, Failure)},
-    )
+    return model_cluster.LogDirListing(*parted(dict(zip(ids, answers, strict=True))))
 
 
 _NO_DIRS = Failure(
@@ -349,9 +344,7 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
     answers = decode_log_dirs(raw.version, raw.body)
     if answers is None:
         response = decode(raw)
-        code = getattr(response, "error_code", 0)
-        if code:
-            raise errors.BrokerError(errors.failure(code))
+        errors.check(response)
         answers = dir_answers(response)
     if not answers:
         # Every broker has a directory. Before v3 one without the right to see them is answered so.

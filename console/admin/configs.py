@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from console.admin import errors
 from console.admin.delivery import Answer, Sender, Senders, configs_verdict, list_items, refused, sent
 from console.admin.gc_pause import gc_paused
-from console.admin.halving import Halving
+from console.admin.halving import Halving, parted
 from console.admin.link import ANY, Link, aside, broker
 from console.admin.link_errors import wrong_broker
 from console.model.broker_keys import as_altered
@@ -241,11 +241,7 @@ async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence
     async def ask(some: Sequence[ConfigResource]) -> Mapping[ConfigResource, ConfigSet | Failure]:
         return await _described(reading, broker_id, some)
 
-    found = await reading.halving.read(resources, ask)
-    return ConfigListing(
-        {resource: each for resource, each in found.items() if isinstance(each, ConfigSet)},
-        {resource: each for resource, each in found.items() if isinstance(each, Failure)},
-    )
+    return ConfigListing(*parted(await reading.halving.read(resources, ask)))
 
 
 async def _described(
@@ -267,10 +263,8 @@ async def _described(
         async with memory.turn:
             described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
-        unread = Failure(
-            "BAD_ANSWER", f"{asked_of} {broker_id}: {error}", f"Its server.log may say why; try another {asked_of}."
-        )
-        raise errors.BadAnswer(unread) from error
+        remedy = f"Its server.log may say why; try another {asked_of}."
+        raise errors.BadAnswer.of(f"{asked_of} {broker_id}: {error}", remedy) from error
     found: dict[ConfigResource, ConfigSet | Failure] = {}
     for resource, result in described:
         if resource not in asked:
@@ -478,8 +472,7 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
         return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
 
     response = await link.call("list_config_resources", build)
-    if response.error_code:
-        raise errors.BrokerError(errors.failure(response.error_code))
+    errors.check(response)
     found = (
         ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
         for item in response.config_resources

@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, Sender, Senders, refused
-from console.admin.errors import AdminError, BrokerError, failure
+from console.admin.errors import AdminError, BrokerError, check, failure
 from console.admin.link import Link, until_settled
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential, ScramListing
@@ -43,8 +43,7 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> Scra
         return kio.DescribeUserScramCredentialsRequest(users=names)
 
     response = await link.call("describe_user_scram_credentials", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
+    check(response)
     return scram_listing(response)
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from console.admin.delivery import Answer, Sender, Senders, applied_if
-from console.admin.errors import BrokerError, failure
+from console.admin.errors import check
 from console.admin.link import ANY, Link, Route
 from console.model import changes
 from console.model.cluster import DelegationToken
@@ -43,8 +43,7 @@ async def _described(link: Link, to: Route = ANY) -> list[tuple[DelegationToken,
         return kio.DescribeDelegationTokenRequest(owners=None)
 
     response = await link.call(DESCRIBE, build, to=to)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code))
+    check(response)
     return sorted(((_token(each), bytes(each.hmac)) for each in response.tokens), key=lambda pair: pair[0].id)
 
 

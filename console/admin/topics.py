@@ -16,10 +16,10 @@ from msgspec import Struct
 from console.admin import delivery
 from console.admin import link as admin_link
 from console.admin.errors import (
-    BrokerError,
     Disconnected,
     RequestTimedOut,
     Unreachable,
+    check,
     error_name,
     failure,
     names_no_broker,
@@ -53,17 +53,13 @@ async def describe_topics(
     if names is None:
         return await _listed(link, None, to, within)
 
-    from console.admin.halving import Halving
+    from console.admin.halving import Halving, parted
 
     async def ask(some: Sequence[str]) -> Mapping[str, Topic | Failure]:
         listing = await _listed(link, some, to, within)
         return {**listing.topics, **listing.failures}
 
-    found = await Halving().read(tuple(dict.fromkeys(names)), ask) if names else {}
-    return TopicListing(
-        {name: each for name, each in found.items() if isinstance(each, Topic)},
-        {name: each for name, each in found.items() if isinstance(each, Failure)},
-    )
+    return TopicListing(*parted(await Halving().read(tuple(dict.fromkeys(names)), ask) if names else {}))
 
 
 async def _listed(
@@ -92,9 +88,7 @@ async def _listed(
         if topics is not None:
             return TopicListing(topics, {})
         response = await admin_link.aside(size, lambda: admin_link.decode(raw))
-        code = getattr(response, "error_code", 0)
-        if code:
-            raise BrokerError(failure(code))
+        check(response)
         if not response.brokers:
             raise names_no_broker("metadata")
         return topic_listing(response)

@@ -17,7 +17,7 @@ from console.admin.configs import describe_configs
 from console.admin.delivery import Answer, Sender, Senders, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, CoordinatorsOf, find_coordinators, listed_at, parts
-from console.admin.halving import Halving
+from console.admin.halving import Halving, parted
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
 from console.admin.topics import describe_topics
@@ -391,8 +391,9 @@ async def _producers_at(
         except AdminError as error:
             failures.update(dict.fromkeys(chunk, error.failure))
             continue
-        found |= {place: each for place, each in answer.items() if not isinstance(each, Failure)}
-        failures |= {place: each for place, each in answer.items() if isinstance(each, Failure)}
+        known, refused_ = parted(answer)
+        found |= known
+        failures |= refused_
     return transactions.ProducerListing(found, failures)
 
 
@@ -518,13 +519,9 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> trans
         }
 
     try:
-        answer = await Halving().read(ids, ask)
+        return transactions.TransactionListing(*parted(await Halving().read(ids, ask)))
     except AdminError as error:
         return transactions.TransactionListing({}, dict.fromkeys(ids, error.failure))
-    return transactions.TransactionListing(
-        {id_: each for id_, each in answer.items() if not isinstance(each, Failure)},
-        {id_: each for id_, each in answer.items() if isinstance(each, Failure)},
-    )
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:

@@ -12,7 +12,6 @@ from console.admin.cluster import describe_quorum
 from console.admin.delivery import Sender, Senders, applied_if
 from console.admin.errors import NotSendable
 from console.model.changes import AddVoter, Outcome, RemoveVoter, Status, VoterTarget
-from console.model.failure import Failure
 from console.model.identity import uuid_of
 from console.wire.fields import for_version
 
@@ -76,7 +75,5 @@ def _uuid(directory_id: str) -> UUID:
     try:
         return uuid_of(directory_id)
     except ValueError:
-        problem = Failure(
-            "NOT_SENDABLE", f"{directory_id!r} is no directory id", "Nothing was sent; correct the value."
-        )
-        raise NotSendable(problem) from None
+        message = f"{directory_id!r} is no directory id"
+        raise NotSendable.of(message, "Nothing was sent; correct the value.") from None
