@@ -391,6 +391,6 @@ def _is_stuck(
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
         return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
-    # A commit of a group that nobody runs stands still by design; a reader without a membership shows in its commits.
+    # A commit without a reader stands still by design; a reader that is no member (assign()) shows in the commits.
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)
