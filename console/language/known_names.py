@@ -9,6 +9,7 @@ from typing import Any
 
 from console.model.acl import Acl
 from console.model.codes import GROUP, AclResourceType
+from console.model.derived import Derived
 from console.model.entity_types import EntityType
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
@@ -86,7 +87,7 @@ class KnownNames:
     the snapshot that it was built from stays the same object."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[tuple[Any, ...], NameIndex]] = {}
+        self._made: dict[str, Derived[NameIndex]] = {}
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
@@ -157,10 +158,7 @@ class KnownNames:
         return self._index(name, (snapshot.acls,), names)
 
     def _index(self, name: str, made_from: tuple[Any, ...], names: Callable[[], Iterable[str]]) -> NameIndex:
-        before = self._made.get(name)
-        if before is None or any(old is not new for old, new in zip(before[0], made_from, strict=True)):
-            before = self._made[name] = (made_from, NameIndex(names()))
-        return before[1]
+        return self._made.setdefault(name, Derived(NameIndex())).of(made_from, lambda: NameIndex(names()))
 
 
 def _parts(snapshot: Snapshot, type_: str) -> set[str]:

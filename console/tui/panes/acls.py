@@ -8,6 +8,7 @@ from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
+from console.model.derived import Derived
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl
@@ -17,12 +18,11 @@ from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine, wrap
-from console.tui.watch import ShownCluster
+from console.tui.text_lines import wrap
+from console.tui.tools import Tools
 
 LABEL = 18
 """Cells of the labels before the lines of an explanation."""
@@ -39,12 +39,10 @@ class AclsView(BesideView[AclRow]):
     EMPTY = "no ACLs: `a` adds one"
     CALM = "ACLs are never in trouble: they say who may do what"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._by: By = "principal"
-        self._made_from: tuple[object, ...] = (None,) * 4
-        self._rows: list[AclRow] = []
+        self._rows: Derived[list[AclRow]] = Derived([])
         self._explanation: tuple[object, Sequence[Line]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
@@ -58,12 +56,12 @@ class AclsView(BesideView[AclRow]):
     def rows(self) -> list[AclRow]:
         """Return all ACLs, or those that match the topic."""
         topic = self.place.topic
-        made_from = (self.snapshot.acls, self.plan.staged, self._by, topic)
-        if any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
-            self._made_from = made_from
+
+        def make() -> list[AclRow]:
             rows = acl_rows(self.snapshot.acls, self.plan, self._by)
-            self._rows = rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
-        return self._rows
+            return rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
+
+        return self._rows.of((self.snapshot.acls, self.plan.staged, self._by, topic), make)
 
     def empty_text(self) -> str:
         """Return the text of a table without rows."""

@@ -27,12 +27,10 @@ from console.present.names import HIDDEN, plural
 from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine, wrap
-from console.tui.watch import ShownCluster
-from widgets.line_view import LineView
+from console.tui.text_lines import wrap
+from console.tui.tools import Tools
 
 
 class ConfigsView(DetailsView[ConfigRow]):
@@ -48,9 +46,8 @@ class ConfigsView(DetailsView[ConfigRow]):
     EMPTY = "nothing is set here: `o` shows all keys"
     DETAILS_AFTER = 0.12  # a held key must not write them for each row
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._only_overrides = False
         self._documented: ConfigResource | None = None
 
@@ -150,9 +147,8 @@ class ConfigsView(DetailsView[ConfigRow]):
         inherits = resource.type == TOPIC and row.entry is not None
         return details(resource, row, known, differing(known, row.key) if inherits else {}, width)
 
-    def on_line_view_selected(self, message: LineView.Selected) -> None:
+    async def enter(self, row: ConfigRow) -> None:  # noqa: ARG002
         """Show all details."""
-        message.stop()
         self.do_details()
 
     def do_details(self) -> None:

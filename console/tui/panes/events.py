@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.lake.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.derived import Derived
 from console.model.quota import QuotaEntity
 from console.present.columns import clock
 from console.present.events import (
@@ -31,11 +32,8 @@ from console.tui import keymap, places
 from console.tui.panes.history import lake_entities, lake_wish
 from console.tui.panes.lake_view import NO_ANSWER, LakeView
 from console.tui.panes.view import bindings
-from console.tui.past import Journal, OpenLake
 from console.tui.places import pane_named
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -55,11 +53,11 @@ class EventsView(LakeView[Row]):
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal) -> None:
-        super().__init__(cluster, lake, message)
-        self._journal = journal
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._journal = tools.journal
         self._kinds = 0
-        self._made: tuple[tuple[object, ...], Sequence[Row]] = ((), ())
+        self._rows: Derived[Sequence[Row]] = Derived(())
 
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
@@ -101,13 +99,15 @@ class EventsView(LakeView[Row]):
         """Return the events of the kinds shown, with the lake's changes below them."""
         record = self._journal.events.record
         events = record.events if record is not None else ()
-        made_of = (events, self._answer.rows, self._kinds, self.place.about)
-        if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
-            kinds, about = GROUPS[self._kinds][1], self.place.about
+        about = self.place.about
+
+        def make() -> Sequence[Row]:
+            kinds = GROUPS[self._kinds][1]
             mine = [each for each in events if each.kind in kinds and (about is None or concerns(each, about))]
             older: Sequence[Row] = self._answer.rows if not self._kinds else ()  # type: ignore[assignment]
-            self._made = (made_of, [*mine, *older])
-        return self._made[1]
+            return [*mine, *older]
+
+        return self._rows.of((events, self._answer.rows, self._kinds, about), make)
 
     def key(self, row: Row) -> Hashable:
         """Return time and place of an event; for a change of the lake its key there."""
@@ -178,14 +178,12 @@ class EventsView(LakeView[Row]):
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Row) -> None:
         """Stage the edits that revert the event.
 
         If the row came under the cursor with a refresh, the first Enter only says which row that is.
         """
-        message.stop()
-        row = self.row()
-        if row is not None and self.newest.has_followed:
+        if self.newest.has_followed:
             self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
             return
@@ -195,7 +193,7 @@ class EventsView(LakeView[Row]):
                 self._message.say(edit_text(wishes[0].edit), "muted")
             else:
                 self.stage(wishes, ())
-        elif row is not None and row.change is not None:
+        elif row.change is not None:
             self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     def do_kinds(self) -> None:

@@ -12,12 +12,9 @@ from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
 from console.present.text import Line, clean, plain
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
 from console.tui.text_lines import wrap
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
 
 
 class FeaturesView(BesideView[FeatureRow]):
@@ -32,10 +29,6 @@ class FeaturesView(BesideView[FeatureRow]):
     COLUMNS = FEATURES.layout
     EMPTY = "this server reports no features"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._editing = editing
-
     def inputs(self) -> tuple[object, ...]:
         """Return the features and the plan."""
         return self.snapshot.features, self.plan.staged
@@ -46,10 +39,6 @@ class FeaturesView(BesideView[FeatureRow]):
         return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
 
     def key(self, row: FeatureRow) -> Hashable:
-        """Return the name."""
-        return row.name
-
-    def words(self, row: FeatureRow) -> str:
         """Return the name."""
         return row.name
 
@@ -76,12 +65,9 @@ class FeaturesView(BesideView[FeatureRow]):
         first, _, *others = feature_lines(row)
         return [[(plain(first), "")], *others]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: FeatureRow) -> None:
         """Show what the levels bring."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self.show_text(clean(row.name, 80), partial(_lines, row))
+        self.show_text(clean(row.name, 80), partial(_lines, row))
 
     def do_edit(self) -> None:
         """Begin the command that sets another level."""

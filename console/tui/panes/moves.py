@@ -18,13 +18,10 @@ from console.present import moves as present_moves
 from console.present.text import Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.electing import elect_everywhere
-from console.tui.operating import Operating
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot, TopicPartition
@@ -48,9 +45,9 @@ class MovesView(DetailsView[present_moves.MoveRow]):
     COLUMNS = present_moves.MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine, operating: Operating) -> None:
-        super().__init__(cluster)
-        self._editing, self._message, self._operating = editing, message, operating
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._operating = tools.operating()
         self._copies: Mapping[present_moves.Replica, Copy] = NONE
         self._within: Mapping[present_moves.Replica, Copy] = NONE
         self._polled: Snapshot | None = None

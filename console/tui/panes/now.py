@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
@@ -34,28 +34,21 @@ from console.present.triage import (
     watched,
 )
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView, OverHalfHour
 from console.tui.panes.view import bindings
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine, TextLines
-from console.tui.watch import ShownCluster
+from console.tui.text_lines import TextLines
+from console.tui.tools import Tools
 from widgets.line_view import LineView
-from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.language.errors import LanguageError
-    from console.language.statements import Statement
     from console.triage.cause import Next
     from console.triage.symptoms import Subject
 
 
 UNREAD = 2.0
 """Seconds in which a cause that came under the cursor by itself can't have been read."""
-Execute = Callable[[Sequence["Statement"]], Awaitable["LanguageError | None"]]
-"""Carries out commands, and returns an error of the language, None if there is none."""
 
 
 class NowView(DetailsView[CauseRow]):
@@ -68,17 +61,10 @@ class NowView(DetailsView[CauseRow]):
     NOUN = CAUSES
     COLUMNS = CAUSES.layout
 
-    def __init__(
-        self,
-        cluster: ShownCluster,
-        navigator: Navigator,
-        editing: Editing,
-        message: MessageLine,
-        execute: Execute,
-    ) -> None:
-        super().__init__(cluster)
-        self._navigator, self._editing, self._message, self._execute = navigator, editing, message, execute
-        self._left = OverHalfHour(self.table, cluster.half_hour, navigator)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._execute = tools.execute
+        self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
         self._staging: tuple[object, Staging | None] = (None, None)
         self._fell_from = ""
         self._worst: Hashable | None = None
@@ -308,16 +294,13 @@ class NowView(DetailsView[CauseRow]):
         elif (error := await self._execute(statements)) is not None:
             self._message.say(str(error), "failed")
 
-    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: CauseRow) -> None:
         """Show the evidence."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            subject = row.claim.subject
-            if row.claim.cause.startswith(UNEXPLAINED) and row.named.examples:
-                subject = row.named.examples[0]
-            place, at = evidence_of(row.claim.cause, subject)
-            await self._navigator.goto(place, row=at)
+        subject = row.claim.subject
+        if row.claim.cause.startswith(UNEXPLAINED) and row.named.examples:
+            subject = row.named.examples[0]
+        place, at = evidence_of(row.claim.cause, subject)
+        await self._navigator.goto(place, row=at)
 
 
 MOVES = frozenset(

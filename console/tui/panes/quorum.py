@@ -11,10 +11,8 @@ from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
+from console.tui.panes.table import TableView
+from console.tui.panes.view import bindings
 
 
 class QuorumView(TableView[QuorumRow]):
@@ -26,10 +24,6 @@ class QuorumView(TableView[QuorumRow]):
     BINDINGS = bindings(keymap.QUORUM)
     NOUN = QUORUM
     COLUMNS = QUORUM.layout
-
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
 
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum, and whether it has a leader."""

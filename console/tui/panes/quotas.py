@@ -25,10 +25,10 @@ from console.present.names import plural, quota_entity
 from console.present.text import Line, clean
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.view import View, bindings
 from console.tui.reading import Swept, start
-from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap
+from console.tui.tools import Tools
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
@@ -203,12 +203,12 @@ class QuotasView(View):
     COLUMNS = present_quotas.QUOTAS.layout
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
-    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+    def __init__(self, tools: Tools) -> None:
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
-        super().__init__(cluster, self.entities)
-        self._editing, self._message = editing, message
+        super().__init__(tools.cluster, self.entities)
+        self._editing, self._message = tools.editing, tools.message
         self.below = Below()
-        self._listed = ListedQuotas(cluster)
+        self._listed = ListedQuotas(tools.cluster)
         self._surveyed: Swept | None = None
         self._orders: Worker[None] | None = None
         self._timer: Timer | None = None

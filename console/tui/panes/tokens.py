@@ -15,12 +15,9 @@ from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
-from console.tui.editing import Editing
 from console.tui.panes.details import BesideView
 from console.tui.panes.view import bindings
 from console.tui.text_lines import wrap
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
 
 
 class TokensView(BesideView[DelegationToken]):
@@ -34,10 +31,6 @@ class TokensView(BesideView[DelegationToken]):
     NOUN = TOKENS
     COLUMNS = TOKENS.layout
     EMPTY = "there is no token that you may see"
-
-    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
-        super().__init__(cluster)
-        self._editing = editing
 
     def inputs(self) -> tuple[object, ...]:
         """Return the tokens and the plan."""
@@ -102,12 +95,9 @@ class TokensView(BesideView[DelegationToken]):
         """Return all about the token."""
         return [[(_title(row), "")], *token_lines(row)]
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: DelegationToken) -> None:
         """Show all about the token."""
-        message.stop()
-        row = self.row()
-        if row is not None:
-            self.show_text(_title(row), partial(_lines, row))
+        self.show_text(_title(row), partial(_lines, row))
 
 
 def _title(row: DelegationToken) -> str:

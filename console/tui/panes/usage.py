@@ -20,11 +20,8 @@ from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import bindings
-from console.tui.past import OpenLake
 from console.tui.reading import start
-from console.tui.text_lines import MessageLine
-from console.tui.watch import ShownCluster
-from widgets.row_table import RowTable
+from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.lake.reader import Tables
@@ -49,8 +46,8 @@ class UsageView(LakeView[Usage]):
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"
 
-    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
-        super().__init__(cluster, lake, message)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._wanted = LakeFilter()
         self._quotas: Mapping[QuotaEntity, QuotaValues] | None = None
         self._entities: Mapping[Usage, QuotaEntity] = {}
@@ -139,9 +136,8 @@ class UsageView(LakeView[Usage]):
         super()._sift()
         self.filter_text = shown
 
-    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+    async def enter(self, row: Usage) -> None:  # noqa: ARG002
         """Stage the suggested quotas of the pairs meant."""
-        message.stop()
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
