@@ -12,16 +12,7 @@ from console.model.inheritance import differing
 from console.model.parts import Part
 from console.model.snapshot import ReadFailure, config_label
 from console.plan.edits import UnsetConfig
-from console.present.configs import (
-    CONFIGS,
-    ConfigLine,
-    ConfigRow,
-    config_rows,
-    described_by,
-    details,
-    own_count,
-    staged_lines,
-)
+from console.present import configs as present_configs
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
 from console.present.text import Line, clean
@@ -33,7 +24,7 @@ from console.tui.text_lines import wrap
 from console.tui.tools import Tools
 
 
-class ConfigsView(DetailsView[ConfigRow]):
+class ConfigsView(DetailsView[present_configs.ConfigRow]):
     """A table of config keys, and the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
@@ -41,8 +32,8 @@ class ConfigsView(DetailsView[ConfigRow]):
     BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
     ROWS_ARE_PARTS = True
-    NOUN = CONFIGS
-    COLUMNS = CONFIGS.layout
+    NOUN = present_configs.CONFIGS
+    COLUMNS = present_configs.CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
     DETAILS_AFTER = 0.12  # a held key must not write them for each row
 
@@ -94,32 +85,32 @@ class ConfigsView(DetailsView[ConfigRow]):
         if self.resource.type == TOPIC:
             await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
-    def rows(self) -> list[ConfigRow]:
+    def rows(self) -> list[present_configs.ConfigRow]:
         """Return the configs, those that are set here first."""
         resource = self.resource
-        lines = staged_lines(resource, self.plan, self.snapshot)
+        lines = present_configs.staged_lines(resource, self.plan, self.snapshot)
         entries = self.snapshot.configs.get(resource)
-        return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
+        return present_configs.config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 
-    def key(self, row: ConfigRow) -> Hashable:
+    def key(self, row: present_configs.ConfigRow) -> Hashable:
         """Return the config's key."""
         return row.key
 
-    def words(self, row: ConfigRow) -> str:
+    def words(self, row: present_configs.ConfigRow) -> str:
         """Return key and value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
-    def in_trouble(self, row: ConfigRow) -> bool:
+    def in_trouble(self, row: present_configs.ConfigRow) -> bool:
         """Return whether triage names the config, or its staged edit was refused."""
         return row.key in self.trouble.found.configs.get(self.resource, ()) or (
             row.outcome is not None and not row.outcome.ok
         )
 
-    def shown(self) -> Callable[[ConfigRow], ConfigLine]:
+    def shown(self) -> Callable[[present_configs.ConfigRow], present_configs.ConfigLine]:
         """Return the function that adds to a row from which broker it inherits, and whether it changed."""
         resource, when = self.resource, self.cluster.changed.when
-        broker = described_by(resource, self.snapshot)
-        return lambda row: ConfigLine(row, broker, when(resource, row.key) is not None)
+        broker = present_configs.described_by(resource, self.snapshot)
+        return lambda row: present_configs.ConfigLine(row, broker, when(resource, row.key) is not None)
 
     def status(self) -> Line:
         """Return ``3 overrides of 33``."""
@@ -128,7 +119,7 @@ class ConfigsView(DetailsView[ConfigRow]):
             return []
         if self.resource.type.entity.has_levels:
             return [(plural(len(entries), "logger"), "muted")]
-        own = own_count(entries, self.resource)
+        own = present_configs.own_count(entries, self.resource)
         only: Line = [("only overrides  ", "pending")] if self._only_overrides else []
         count: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
         if self.resource.type == TOPIC and self.resource.name in topic_marks(self.plan).deleted:
@@ -137,17 +128,17 @@ class ConfigsView(DetailsView[ConfigRow]):
 
     # -- details -------------------------------------------------------------------------------------------------------
 
-    def details(self, row: ConfigRow) -> list[Line]:
+    def details(self, row: present_configs.ConfigRow) -> list[Line]:
         """Return the key, and its value, source and documentation."""
         return [[(clean(row.key), "")], *self._details(row, max(20, self.below.size.width - 2))]
 
-    def _details(self, row: ConfigRow, width: int) -> list[Line]:
+    def _details(self, row: present_configs.ConfigRow, width: int) -> list[Line]:
         """Return the details of a key; its documentation fits into a width in cells."""
         resource, known = self.resource, self.snapshot
         inherits = resource.type == TOPIC and row.entry is not None
-        return details(resource, row, known, differing(known, row.key) if inherits else {}, width)
+        return present_configs.details(resource, row, known, differing(known, row.key) if inherits else {}, width)
 
-    async def enter(self, row: ConfigRow) -> None:  # noqa: ARG002
+    async def enter(self, row: present_configs.ConfigRow) -> None:  # noqa: ARG002
         """Show all details."""
         self.do_details()
 

@@ -9,17 +9,8 @@ from console.lake.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.derived import Derived
 from console.model.quota import QuotaEntity
+from console.present import events as present_events
 from console.present.columns import clock
-from console.present.events import (
-    EVENTS,
-    GROUPS,
-    about_of,
-    concerns,
-    side,
-    what_text,
-    who_text,
-    words,
-)
 from console.present.lake_rows import change_lines
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
@@ -49,7 +40,7 @@ class EventsView(LakeView[Row]):
     TABLE = "history"
     ENTER = "take back"
     BINDINGS = bindings(keymap.EVENTS)
-    COLUMNS = EVENTS.layout
+    COLUMNS = present_events.EVENTS.layout
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
@@ -102,8 +93,12 @@ class EventsView(LakeView[Row]):
         about = self.place.about
 
         def make() -> Sequence[Row]:
-            kinds = GROUPS[self._kinds][1]
-            mine = [each for each in events if each.kind in kinds and (about is None or concerns(each, about))]
+            kinds = present_events.GROUPS[self._kinds][1]
+            mine = [
+                each
+                for each in events
+                if each.kind in kinds and (about is None or present_events.concerns(each, about))
+            ]
             older: Sequence[Row] = self._answer.rows if not self._kinds else ()  # type: ignore[assignment]
             return [*mine, *older]
 
@@ -116,7 +111,7 @@ class EventsView(LakeView[Row]):
     def words(self, row: Row) -> str:
         """Return the text of the line, and the places."""
         if isinstance(row, Event):
-            return words(row)
+            return present_events.words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def in_trouble(self, row: Row) -> bool:
@@ -125,7 +120,7 @@ class EventsView(LakeView[Row]):
 
     def cells(self, row: Row) -> list[Cell]:
         """Return the cells of a row."""
-        return EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
+        return present_events.EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
 
     def crumbs(self) -> Line:
         """Return the entity, since when events are recorded, and which kinds are shown."""
@@ -135,7 +130,7 @@ class EventsView(LakeView[Row]):
             line.append((f" of {places.title(self.place)}", "strong"))
         if record is not None:
             line.append((f"  since {clock(record.began)}", "muted"))
-        return [*line, (f"  {GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
+        return [*line, (f"  {present_events.GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
         """Return what is not observed, the number of events, and how many were dropped."""
@@ -166,7 +161,7 @@ class EventsView(LakeView[Row]):
             return super().empty_text()
         record = self._journal.events.record
         since = f"nothing has changed since {clock(record.began)}" if record is not None else ""
-        return since if not self._kinds else f"{since} in {GROUPS[self._kinds][0]}; Tab shows others"
+        return since if not self._kinds else f"{since} in {present_events.GROUPS[self._kinds][0]}; Tab shows others"
 
     def details(self, row: Row) -> list[Line]:
         """Return the details of an event, and what Enter stages."""
@@ -198,21 +193,21 @@ class EventsView(LakeView[Row]):
 
     def do_kinds(self) -> None:
         """Show the next group of kinds."""
-        self._kinds = (self._kinds + 1) % len(GROUPS)
+        self._kinds = (self._kinds + 1) % len(present_events.GROUPS)
         self.redraw()
         self.newest.has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
         """Return the entity of an event if it has configs or quotas, else None."""
-        about = about_of(row.place) if isinstance(row, Event) else None
+        about = present_events.about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def copied(self) -> str:
         """Return the event as one line."""
         row = self.row()
         if isinstance(row, Event):
-            sides = f"{side(row, row.was)} → {side(row, row.became)}"
-            return f"{clock(row.until)} {what_text(row)} {sides} {who_text(row)}"
+            sides = f"{present_events.side(row, row.was)} → {present_events.side(row, row.became)}"
+            return f"{clock(row.until)} {present_events.what_text(row)} {sides} {present_events.who_text(row)}"
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row is not None else ""
 
 
