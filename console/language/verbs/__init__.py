@@ -51,46 +51,12 @@ from console.language.verbs import (
     voter,
 )
 
-_ALL: tuple[Verb, ...] = (
-    *show.VERBS,
-    *listing.VERBS,
-    *effective.VERBS,
-    *explain.VERBS,
-    *records.VERBS,
-    *alter.VERBS,
-    *unset.VERBS,
-    *create.VERBS,
-    *grow.VERBS,
-    *delete.VERBS,
-    *reset.VERBS,
-    *skip.VERBS,
-    *clone.VERBS,
-    *access.VERBS,
-    *scram.VERBS,
-    *token.VERBS,
-    *abort.VERBS,
-    *elect.VERBS,
-    *cancel.VERBS,
-    *move.VERBS,
-    *operations.VERBS,
-    *unregister.VERBS,
-    *feature.VERBS,
-    *voter.VERBS,
-    *plan.VERBS,
-    *check.VERBS,
-    *apply.VERBS,
-    *discard.VERBS,
-    *undo.VERBS,
-    *revert.VERBS,
-    *history.VERBS,
-    *panes.VERBS,
-    *ctx.VERBS,
-    *theme.VERBS,
-    *record.VERBS,
-    *at.VERBS,
-    *help.VERBS,
-    *leave.VERBS,
-)
+_LOOK = (show, listing, effective, explain, records)
+_CHANGE = (alter, unset, create, grow, delete, reset, skip, clone, access, scram, token, abort, elect, cancel)
+_OF_NODES = (move, operations, unregister, feature, voter)
+_PLAN = (plan, check, apply, discard, undo, revert, history)
+_GO = (panes, ctx, theme, record, at, help, leave)
+_ALL: tuple[Verb, ...] = tuple(verb for module in (*_LOOK, *_CHANGE, *_OF_NODES, *_PLAN, *_GO) for verb in module.VERBS)
 
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
 STATEMENT_KINDS: Mapping[type[Statement], StatementKind[Any]] = MappingProxyType(
