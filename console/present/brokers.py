@@ -236,7 +236,6 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "rack",
         columns.EVERYWHERE | columns.DETAIL,
         _by_broker(lambda broker: broker.rack),
-        cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
         layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
     ),
     columns.Column(

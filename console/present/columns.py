@@ -18,7 +18,7 @@ from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
 from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
-from console.present.text import Cell, plain
+from console.present.text import Cell, clean, plain
 from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OBJECT: frozenset[View] = frozenset({"data"})
 """Of nouns that no filter is for."""
+TOLD: frozenset[View] = OBJECT | LIST
+"""The same in text and in data."""
 OVER_POLLS: frozenset[View] = DATA | SCREEN
 """Views of what takes two polls: the text of `list` is made of one."""
 
@@ -105,8 +107,8 @@ class Column(NamedTuple, Generic[R]):
         return "" if value is None or value is ABSENT else str(value)
 
     def drawn(self, row: R) -> Cell:
-        """Return the cell of a row on the screen."""
-        return self.shown(row) if self.cell is None else self.cell(row)
+        """Return the cell of a row on the screen; what came from a cluster is cleaned."""
+        return clean(self.shown(row)) if self.cell is None else self.cell(row)
 
     def by_value(self) -> Callable[[R], Any]:
         """Return what a row is sorted by without an `order`: the largest number comes first, an unknown one last."""

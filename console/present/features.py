@@ -120,7 +120,6 @@ FEATURES: columns.Columns[FeatureRow] = columns.Columns(
     columns.Column(
         "name",
         columns.EVERYWHERE,
-        cell=lambda row: clean(row.name),
         layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
     ),
     columns.Column(

@@ -137,7 +137,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "topic",
         EVERYWHERE,
         lambda row: row.place[0],
-        cell=lambda row: clean(row.place[0]),
         layout=ScreenColumn("topic", "Topic", flex=1, min_width=16, max_width=60, sort_key="N"),
     ),
     Column(
@@ -202,7 +201,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "transactional_id",
         EVERYWHERE,
         lambda row: row.transactional_id or None,
-        cell=lambda row: clean(row.transactional_id, 120),
         layout=ScreenColumn(
             "transactional_id", "Transactional id", min_width=12, max_width=40, priority=70, sort_key="I"
         ),
@@ -212,7 +210,6 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         EVERYWHERE,
         lambda row: row.transaction.state if row.transaction is not None else None,
         "word",
-        cell=lambda row: clean(row.transaction.state) if row.transaction is not None else "",
         layout=ScreenColumn("state", "State", min_width=7, max_width=17, priority=50),
     ),
     Column(
