@@ -152,40 +152,11 @@ class NewestOnTop:
         return [(f"{count:,} newer ↑  ", "pending")] if count else []
 
 
-class TableView(View, Generic[Row]):
-    """A view that is one table. Subclasses say what its rows, their keys and their cells are.
+class ShownRows(View, Generic[Row]):
+    """What a table's view says of its rows. Subclasses override what differs."""
 
-    A refresh keeps the cursor and marks on their keys. `rows` may be called often; `cells` only for the rows on the
-    screen, `words` for all rows once a filter is typed.
-    """
-
-    COLUMNS: ClassVar[Sequence[Column]] = ()
     NOUN: ClassVar[Columns[Any]]
     """Whose columns are shown; views without one have `cells`, and `sort_key`."""
-    ROWS_ARE_PARTS: ClassVar[bool] = False
-    """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
-    EMPTY: ClassVar[str] = "nothing here"
-    MARKS: ClassVar[bool] = True
-    """Whether several rows can be meant at once."""
-    TROUBLED: ClassVar[str] = ""
-    """The part of `Troubles` that has the keys of the rows that stay when only trouble is shown (`!`); ``""`` where
-    `in_trouble` says it of each row, which takes long for 100,000."""
-    NEWEST_FIRST: ClassVar[bool] = False
-    """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
-    screen is counted."""
-
-    def __init__(self, tools: Tools) -> None:
-        self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
-        super().__init__(tools.cluster, self.table)
-        self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
-        self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
-        self._ordering: Ordering[Row] = Ordering(self, self._all, self._sift)
-        self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
-
-    def compose(self) -> ComposeResult:
-        """Yield the breadcrumbs and the table."""
-        yield self.where
-        yield self.table
 
     def rows(self) -> Sequence[Row]:
         """Return all rows, before filter and order.
@@ -226,6 +197,55 @@ class TableView(View, Generic[Row]):
         key, shown = self.NOUN.sort_key(column), self.shown()
         return key if shown is _itself else lambda row: key(shown(row))
 
+    async def enter(self, row: Row) -> None:
+        """Do what Enter does for a row, which `ENTER` names: by default nothing."""
+
+    def in_trouble(self, _row: Row) -> bool:
+        """Return whether a row stays when only trouble is shown (`!`)."""
+        return False
+
+    def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
+        """Return the entity of a row, None if its rows have none."""
+        return None
+
+    def key_text(self, key: Hashable) -> str:
+        """Return a row's key as text for messages."""
+        return clean(str(key), 120)
+
+
+class TableView(ShownRows[Row]):
+    """A view that is one table. Subclasses say what its rows, their keys and their cells are.
+
+    A refresh keeps the cursor and marks on their keys. `rows` may be called often; `cells` only for the rows on the
+    screen, `words` for all rows once a filter is typed.
+    """
+
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+    ROWS_ARE_PARTS: ClassVar[bool] = False
+    """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
+    EMPTY: ClassVar[str] = "nothing here"
+    MARKS: ClassVar[bool] = True
+    """Whether several rows can be meant at once."""
+    TROUBLED: ClassVar[str] = ""
+    """The part of `Troubles` that has the keys of the rows that stay when only trouble is shown (`!`); ``""`` where
+    `in_trouble` says it of each row, which takes long for 100,000."""
+    NEWEST_FIRST: ClassVar[bool] = False
+    """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
+    screen is counted."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
+        super().__init__(tools.cluster, self.table)
+        self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
+        self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
+        self._ordering: Ordering[Row] = Ordering(self, self._all, self._sift)
+        self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
+
+    def compose(self) -> ComposeResult:
+        """Yield the breadcrumbs and the table."""
+        yield self.where
+        yield self.table
+
     def draw(self) -> None:
         """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
         rows = self.rows()
@@ -257,18 +277,11 @@ class TableView(View, Generic[Row]):
         if (row := self.row()) is not None:
             await self.enter(row)
 
-    async def enter(self, row: Row) -> None:
-        """Do what Enter does for a row, which `ENTER` names: by default nothing."""
-
     def on_line_view_highlighted(self) -> None:
         """Count the newest rows as seen once the operator moves up to them."""
         if self.NEWEST_FIRST:
             self.newest.cursor_moved()
             self.tell_where()
-
-    def in_trouble(self, _row: Row) -> bool:
-        """Return whether a row stays when only trouble is shown (`!`)."""
-        return False
 
     def empty_text(self) -> str:
         """Return the text of a table without rows."""
@@ -286,10 +299,6 @@ class TableView(View, Generic[Row]):
     def row(self) -> Row | None:
         """Return the row under the cursor, None if there is none."""
         return self._all.row_of(self.table.cursor_key)
-
-    def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of a row, None if its rows have none."""
-        return None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
         """Return the entity under the cursor."""
@@ -323,10 +332,6 @@ class TableView(View, Generic[Row]):
         """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
         hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
         return sorted(self.key_text(key) for key in hidden)
-
-    def key_text(self, key: Hashable) -> str:
-        """Return a row's key as text for messages."""
-        return clean(str(key), 120)
 
     def visible_rows(self) -> list[Row]:
         """Return the rows on the screen."""
