@@ -57,6 +57,7 @@ class NameIndex:
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
+        # The names are joined by line ends, so this would match across two of them.
         if "\n" in folded:
             return
         text = self._all_text()
@@ -96,6 +97,7 @@ class KnownNames:
         now = snapshot.topics
         if now is before:
             return index
+        # Few topics come or go between two polls: sorting 100,000 names again would hold up a key.
         if len(now) != len(before) or not all(map(before.__contains__, now)):
             gone, new = before.keys() - now.keys(), now.keys() - before.keys()
             index = NameIndex(now) if len(gone) + len(new) > _FEW else index.changed(gone, new)
@@ -118,6 +120,7 @@ class KnownNames:
         """Return the users with quotas, SCRAM credentials or ACLs."""
 
         def names() -> Iterable[str]:
+            # Some users have nothing but an ACL.
             principals = (acl.principal for acl in islice(snapshot.acls, MOST))
             of_acls = {name.removeprefix("User:") for name in principals if name.startswith("User:")} - {"*"}
             return {*_parts(snapshot, USER), *snapshot.scram, *of_acls}

@@ -257,6 +257,7 @@ class PartitionRow(NamedTuple):
             return None
         if self.trend.stuck:
             return "stuck"
+        # Between two commits of a consumer that reads well nothing moves either.
         still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
         return "stalled" if still else direction(self.rate)
 
@@ -286,6 +287,7 @@ def partition_rows(
         group: with its members; None where it was not described.
         trend: how its lag moves, None before the first poll.
     """
+    # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
     targets = [(member, member.target) for member in members if member.target is not None]
@@ -417,6 +419,7 @@ def to_take(member: cluster.GroupMember) -> str:
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:
+        # Role by role: a standby task that becomes active is given back and taken.
         pairs = list(zip(member.tasks, member.target_tasks, strict=True))
     else:
         pairs = [(member.assignment, member.target or ())]

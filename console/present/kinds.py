@@ -60,6 +60,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
     unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
+    # Who could not be read is listed, too: a missing row would say that there is no such user.
     for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
         scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)

@@ -77,6 +77,7 @@ class MoveRow(NamedTuple):
 
     def left(self) -> float | None:
         """Return the seconds until the last copy is complete; None if unknown."""
+        # While the end of one copy is unknown, that of all is.
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -111,6 +112,7 @@ def move_rows(
     rows += _rows_within(snapshot, within, operations, worker)
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
+    # An operation is as far as all its moves together.
     for each in operations:
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
         heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
@@ -163,6 +165,7 @@ def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     configs = snapshot.configs.get(broker_resource(broker))
     entry = configs.get(key) if configs is not None else None
     rate = long_number(entry.value) if entry is not None else None
+    # Kafka's default is the largest long, which limits nothing.
     return rate if rate is not None and rate < 2**63 - 1 else None
 
 

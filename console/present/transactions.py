@@ -74,6 +74,7 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     Returns:
         The hanging transactions first, the oldest before others; partitions that could not be read have a row, too.
     """
+    # A poll answers for many partitions, and stands in the snapshot once for each.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
     for poll in polls.values():
@@ -115,6 +116,7 @@ def _without_records(
 ) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
+    # A partition joins a transaction before its first record: until then only the coordinator knows of it.
     for each in poll.transactions.values() if poll is not None else ():
         for place in sorted(each.partitions or ()) if each.state in model_transactions.UNFINISHED else ():
             if (place, each.producer_id) not in known and _is_of(place, topic) and poll is not None:

@@ -70,6 +70,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
             AdminError: no broker answered.
         """
         session, reading = self.session, self.cluster.reading
+        # Controllers hold no topics: there is nothing to count, and no log that grows.
         if reading.at_controllers:
             await asyncio.gather(session.read_cluster(), session.read_quorum())
         else:

@@ -143,6 +143,7 @@ class OverHalfHour(Vertical):
                 room = max(1, self.size.height * SHARE // 100)
                 self._rows = overview_rows(self._half_hour.shown(), columns, room)
                 lines = drawn(self._rows, self.size.width)
+        # The table gets what these lines leave.
         if len(lines) != len(self._lines.lines):
             self._lines.display = bool(lines)
             self._lines.styles.height = max(1, len(lines))

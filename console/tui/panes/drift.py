@@ -62,6 +62,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         """Show how brokers differ now, or what changed since the console began."""
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
+        # A lake says when a table has a new version; here only the objects do.
         if same(of, self._made_of):
             return
         found: Sequence[Drifted] = ()

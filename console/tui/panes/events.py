@@ -178,6 +178,7 @@ class EventsView(LakeView[Row]):
 
         If the row came under the cursor with a refresh, the first Enter only says which row that is.
         """
+        # A refresh may have put another event under the cursor since the operator last looked.
         if self.newest.has_followed:
             self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")

@@ -190,6 +190,7 @@ class FindView(TableView[present_find.Hit]):
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
         """Move a view's cursor to a row, after clearing the filter that may hide it."""
+        # A filter that was set before would hide the row that was found.
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:

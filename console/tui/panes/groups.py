@@ -68,6 +68,7 @@ class GroupsView(BesideView[Group]):
         """
         began, at = monotonic(), datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
+        # First what is seen: the others may take long.
         await self.session.poll_groups(shown)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()

@@ -66,6 +66,7 @@ class OverviewView(TableView[OverviewRow]):
 
     async def read_more(self) -> None:
         """Read from the lake who was throttled, if there is one: what reads it takes memory."""
+        # Only an attempt to open it shows whether a lake in an object store is there.
         where = self._lake.where
         if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
             return

@@ -260,6 +260,7 @@ class TableView(ShownRows[Row]):
         source = self._all.source
         indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
+            # Triage knows these rows by their keys: 100,000 need not be asked one by one.
             if self.TROUBLED:
                 keys = getattr(self.trouble.found, self.TROUBLED)
                 found = {index for key in keys if (index := source.index_of(key)) is not None}

@@ -330,6 +330,7 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     def readers(self) -> Collection[str]:
         """Return the groups that read the topic, looked for again when the lines have a new column."""
         samples = self.own_samples()
+        # A walk over the lags of all groups is worth it once for each column of the drawing.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):
             trends = self.snapshot.lag_trends.items()
             read = [n for n, trend in trends if any(p.topic == self.place.topic for p in trend.last.lag.partitions)]

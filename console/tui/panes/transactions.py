@@ -70,6 +70,7 @@ class TransactionsView(BesideView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
+        # All leaders are asked now and then; in between, those of the partitions in which records wait.
         if self._whole.is_due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))

@@ -132,6 +132,7 @@ class UsageView(LakeView[Usage]):
 
     def _sift(self) -> None:
         """Show the rows that match the filter's words; the lake has applied the rest."""
+        # The terms of the filter are the lake's; the table would look for them as words.
         shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
         self.filter_text = shown
