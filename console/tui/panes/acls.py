@@ -95,10 +95,9 @@ class AclsView(BesideView[AclRow]):
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: AclRow) -> str:
         """Return the ACL as commands write it."""
-        row = self.row()
-        return acl_text(row.acl) if row else ""
+        return acl_text(row.acl)
 
     def do_grouping(self) -> None:
         """Order by principal, or by resource."""

@@ -117,10 +117,9 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         """Return the resource of the broker's configs, or the cluster default."""
         return row.resource
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_brokers.BrokerRow) -> str:
         """Return ``host:port``."""
-        row = self.row()
-        return f"{row.broker.host}:{row.broker.port}" if row and row.broker else ""
+        return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
     async def enter(self, row: present_brokers.BrokerRow) -> None:
         """Open the configs."""

@@ -162,11 +162,8 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         row = self.row()
         return row is not None and row.list_type
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_configs.ConfigRow) -> str:
         """Return ``key=value``, without the value if it is hidden."""
-        row = self.row()
-        if row is None:
-            return ""
         value = row.entry.value if row.entry is not None else None
         return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
 
@@ -184,9 +181,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     def do_append(self) -> None:
         """Begin the command that appends to the list."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"append {subject_text(self.resource)} {quote(row.key)}=")
+        self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
         """Take back what is staged for the keys meant, or stage the deletion of their overrides."""

@@ -197,7 +197,6 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.ask_again()
         self.tell_where()
 
-    def copied(self) -> str:
+    def copied_of(self, row: lake_rows.DriftRow) -> str:
         """Return the row as one line."""
-        row = self.row()
-        return self.words(row) if row else ""
+        return self.words(row)

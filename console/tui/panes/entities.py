@@ -128,10 +128,9 @@ class EntitiesView(BesideView[ConfigResource]):
         """Return the entity."""
         return row
 
-    def copied(self) -> str:
+    def copied_of(self, row: ConfigResource) -> str:
         """Return the name."""
-        row = self.row()
-        return row.name or DEFAULT if row else ""
+        return row.name or DEFAULT
 
     def details(self, row: ConfigResource) -> list[Line]:
         """Return what the entity sets, or is staged to."""

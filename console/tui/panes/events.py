@@ -203,13 +203,12 @@ class EventsView(LakeView[Row]):
         about = present_events.about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: Row) -> str:
         """Return the event as one line."""
-        row = self.row()
         if isinstance(row, Event):
             sides = f"{present_events.side(row, row.was)} → {present_events.side(row, row.became)}"
             return f"{clock(row.until)} {present_events.what_text(row)} {sides} {present_events.who_text(row)}"
-        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row is not None else ""
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}"
 
 
 def events_of(subject: Subject) -> places.Place:

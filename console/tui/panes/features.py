@@ -71,14 +71,11 @@ class FeaturesView(BesideView[FeatureRow]):
 
     def do_edit(self) -> None:
         """Begin the command that sets another level."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"feature set {quote_beside_equals(row.name)}=")
+        self.begin_command(lambda row: f"feature set {quote_beside_equals(row.name)}=")
 
-    def copied(self) -> str:
+    def copied_of(self, row: FeatureRow) -> str:
         """Return ``name=level``."""
-        row = self.row()
-        return f"{row.name}={row.level}" if row is not None else ""
+        return f"{row.name}={row.level}"
 
 
 def _lines(row: FeatureRow, width: int) -> Sequence[Line]:

@@ -177,10 +177,9 @@ class FindView(TableView[present_find.Hit]):
         """Say that hits are not in trouble themselves."""
         self._message.say(CALM, "muted")
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_find.Hit) -> str:
         """Return the name under the cursor."""
-        row = self.row()
-        return row.name if row is not None else ""
+        return row.name
 
     async def enter(self, row: present_find.Hit) -> None:
         """Show the row in its pane."""

@@ -119,20 +119,15 @@ class GroupsView(BesideView[Group]):
 
     def do_reset(self) -> None:
         """Begin the command that sets the group's offsets."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"reset group {quote(row.name)} to ")
+        self.begin_command(lambda row: f"reset group {quote(row.name)} to ")
 
     def do_delete_group(self) -> None:
         """Begin the command that deletes the group."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"delete group {quote(row.name)}")
+        self.begin_command(lambda row: f"delete group {quote(row.name)}")
 
-    def copied(self) -> str:
+    def copied_of(self, row: Group) -> str:
         """Return the name."""
-        row = self.row()
-        return row.name if row else ""
+        return row.name
 
     async def enter(self, row: Group) -> None:
         """Show the lag by partition."""
@@ -255,7 +250,6 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
             return ""
         return f"group {quote(self.group)} topic {quote(row.topic)} partition {row.partition}"
 
-    def copied(self) -> str:
+    def copied_of(self, row: PartitionLag) -> str:
         """Return ``topic-partition``."""
-        row = self.row()
-        return f"{row.topic}-{row.partition}" if row else ""
+        return f"{row.topic}-{row.partition}"

@@ -271,10 +271,9 @@ class HistoryView(LakeView[PastRow]):
         self.redraw()
         self.ask_again()
 
-    def copied(self) -> str:
+    def copied_of(self, row: PastRow) -> str:
         """Return the change as one line."""
-        row = self.row()
-        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}"
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:

@@ -155,11 +155,8 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_moves.MoveRow) -> str:
         """Return ``topic-partition``, or the command that continues the operation."""
-        row = self.row()
-        if row is None:
-            return ""
         return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
 
     def do_cancel_move(self) -> None:

@@ -55,10 +55,9 @@ class QuorumView(TableView[QuorumRow]):
         """Return the leader and its epoch."""
         return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
-    def copied(self) -> str:
+    def copied_of(self, row: QuorumRow) -> str:
         """Return the directory's id, else the endpoint."""
-        row = self.row()
-        return row.replica.directory_id or row.endpoint if row is not None else ""
+        return row.replica.directory_id or row.endpoint
 
     def do_add_voter(self) -> None:
         """Begin the command that lets the controller vote."""

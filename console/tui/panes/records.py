@@ -275,11 +275,8 @@ class RecordsView(BesideView[records.RecordRow]):
         """Return the resource of the topic's configs."""
         return topic_resource(self._asked.wanted.topic) if self._asked.wanted.topic else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: records.RecordRow) -> str:
         """Return the value in its form; of a hidden or damaged record only partition and offset."""
-        row = self.row()
-        if row is None:
-            return ""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
         return records.in_full(records.as_sent(row.item.value, row.item.value_encoding, row.form), row.form)

@@ -208,6 +208,10 @@ class ShownRows(View, Generic[Row]):
         """Return the entity of a row, None if its rows have none."""
         return None
 
+    def copied_of(self, _row: Row) -> str:
+        """Return the text that `y` copies of a row: by default nothing."""
+        return ""
+
     def key_text(self, key: Hashable) -> str:
         """Return a row's key as text for messages."""
         return clean(str(key), 120)
@@ -311,6 +315,17 @@ class TableView(ShownRows[Row]):
         if self.ROWS_ARE_PARTS:
             return super().targets()
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
+
+    def copied(self) -> str:
+        """Return the text that `y` copies of the row under the cursor, ``""`` for nothing."""
+        row = self.row()
+        return "" if row is None else self.copied_of(row)
+
+    def begin_command(self, command: Callable[[Row], str]) -> None:
+        """Begin a command about the row under the cursor."""
+        row = self.row()
+        if row is not None:
+            self._editing.begin(command(row))
 
     def do_edit(self) -> None:
         """Begin the command that sets a config of the entities meant."""

@@ -72,16 +72,13 @@ class TokensView(BesideView[DelegationToken]):
         at = self.snapshot.read_at.get(Part.TOKENS)
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
-    def copied(self) -> str:
+    def copied_of(self, row: DelegationToken) -> str:
         """Return the id."""
-        row = self.row()
-        return row.id if row is not None else ""
+        return row.id
 
     def do_renew(self) -> None:
         """Begin the command that has the token expire later."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"token renew {quote(row.id)} for ")
+        self.begin_command(lambda row: f"token renew {quote(row.id)} for ")
 
     def do_expire(self) -> None:
         """Stage the end of the token, or of all that are marked."""

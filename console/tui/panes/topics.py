@@ -231,10 +231,9 @@ class TopicsView(BesideView[Topic]):
         """Return the resource of the topic's configs."""
         return topic_resource(row.name)
 
-    def copied(self) -> str:
+    def copied_of(self, row: Topic) -> str:
         """Return the name under the cursor."""
-        topic = self.row()
-        return topic.name if topic else ""
+        return row.name
 
     async def enter(self, row: Topic) -> None:
         """Open the topic."""
@@ -255,9 +254,7 @@ class TopicsView(BesideView[Topic]):
         """Begin the command that adds partitions."""
         from console.language.quoting import quote
 
-        topic = self.row()
-        if topic is not None:
-            self._editing.begin(f"grow topic {quote(topic.name)} partitions=")
+        self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
         """Stage the deletion of the topics that are marked; without marks begin the command that deletes one, whose
@@ -404,10 +401,9 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
         if self.place.topic is not None:
             show_readers(self.app, self._tools, self.place.topic)
 
-    def copied(self) -> str:
+    def copied_of(self, row: present_topics.PartitionRow) -> str:
         """Return ``topic-partition``."""
-        row = self.row()
-        return f"{self.place.topic}-{row.partition.number}" if row is not None else ""
+        return f"{self.place.topic}-{row.partition.number}"
 
     def do_elect(self) -> None:
         """Stage the election of the partition's preferred leader."""
@@ -431,9 +427,9 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
     def do_move(self) -> None:
         """Begin the command that moves the partition."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
+        self.begin_command(
+            lambda row: f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to "
+        )
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
@@ -441,8 +437,6 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
 
     def do_delete_records(self) -> None:
         """Begin the command that deletes the partition's records before an offset."""
-        row = self.row()
-        if row is not None:
-            self._editing.begin(
-                f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
-            )
+        self.begin_command(
+            lambda row: f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
+        )

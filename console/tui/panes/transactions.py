@@ -136,11 +136,8 @@ class TransactionsView(BesideView[TransactionRow]):
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: TransactionRow) -> str:
         """Return the command that ends a hanging transaction; for others ``topic-partition``."""
-        row = self.row()
-        if row is None:
-            return ""
         if row.hangs:
             from console.language.interpret import command_of
 

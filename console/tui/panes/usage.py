@@ -177,10 +177,9 @@ class UsageView(LakeView[Usage]):
         target = edit.target if isinstance(edit, Edit) else None
         return target if isinstance(target, QuotaEntity) else None
 
-    def copied(self) -> str:
+    def copied_of(self, row: Usage) -> str:
         """Return the pair."""
-        row = self.row()
-        return pair_text(row.pair) if row else ""
+        return pair_text(row.pair)
 
 
 def _wish(row: Usage) -> Wish:
