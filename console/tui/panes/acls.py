@@ -19,7 +19,6 @@ from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.reading import start
 from console.tui.text_lines import wrap
 from console.tui.tools import Tools
@@ -33,7 +32,6 @@ class AclsView(BesideView[AclRow]):
 
     NAME = keymap.ACLS
     NEEDS = Part.ACLS
-    BINDINGS = bindings(keymap.ACLS)
     ROWS_ARE_PARTS = True
     COLUMNS = ACLS["principal"].layout
     EMPTY = "no ACLs: `a` adds one"

@@ -16,7 +16,6 @@ from console.present.text import Line
 from console.tui import keymap
 from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
     PARTS = frozenset({Part.CLUSTER, Part.LOG_DIRS, Part.VERSIONS, Part.TOPICS})
     NEEDS = Part.CLUSTER
     ENTER = "configs"
-    BINDINGS = bindings(keymap.BROKERS)
     NOUN = present_brokers.BROKERS
-    COLUMNS = present_brokers.BROKERS.layout
     EMPTY = "no brokers"
 
     def __init__(self, tools: Tools) -> None:

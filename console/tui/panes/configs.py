@@ -19,7 +19,6 @@ from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import bindings
 from console.tui.text_lines import wrap
 from console.tui.tools import Tools
 
@@ -29,11 +28,9 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     NAME = keymap.CONFIGS
     PARTS = frozenset({Part.CONFIGS})
-    BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
     ROWS_ARE_PARTS = True
     NOUN = present_configs.CONFIGS
-    COLUMNS = present_configs.CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
     DETAILS_AFTER = 0.12  # a held key must not write them for each row
 

@@ -18,7 +18,6 @@ from console.present.text import Cell, Line, clean
 from console.session import lake_staging
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 from widgets.row_source import ListRows
 
@@ -35,7 +34,6 @@ class DriftView(LakeView[lake_rows.DriftRow]):
     NAME = keymap.DRIFT
     TABLE = "drift"
     ENTER = "align"
-    BINDINGS = bindings(keymap.DRIFT)
     COLUMNS = lake_rows.drift_columns("broker", ()).layout
     EMPTY = "nothing differs"
     ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"

@@ -15,7 +15,6 @@ from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ class EntitiesView(BesideView[ConfigResource]):
     NEEDS = Part.TOPICS
     TROUBLED = "configs"
     ENTER = "configs"
-    BINDINGS = bindings(keymap.ENTITIES)
     NOUN = configs.ENTITIES
-    COLUMNS = configs.ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
     def __init__(self, tools: Tools) -> None:

@@ -22,7 +22,6 @@ from console.triage.symptoms import Subject
 from console.tui import keymap, places
 from console.tui.panes.history import lake_entities, lake_wish
 from console.tui.panes.lake_view import NO_ANSWER, LakeView
-from console.tui.panes.view import bindings
 from console.tui.places import pane_named
 from console.tui.tools import Tools
 
@@ -39,7 +38,6 @@ class EventsView(LakeView[Row]):
     MARKS = False
     TABLE = "history"
     ENTER = "take back"
-    BINDINGS = bindings(keymap.EVENTS)
     COLUMNS = present_events.EVENTS.layout
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"

@@ -13,7 +13,6 @@ from console.present.features import FEATURES, FeatureRow, feature_lines, featur
 from console.present.text import Line, clean, plain
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.text_lines import wrap
 
 
@@ -24,9 +23,7 @@ class FeaturesView(BesideView[FeatureRow]):
     ENTER = "levels"
     NEEDS = Part.FEATURES
     MARKS = False
-    BINDINGS = bindings(keymap.FEATURES)
     NOUN = FEATURES
-    COLUMNS = FEATURES.layout
     EMPTY = "this server reports no features"
 
     def inputs(self) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from console.present.topics import unread_count
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
 from console.tui.panes.table import TableView
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -37,7 +37,6 @@ class FindView(TableView[present_find.Hit]):
     MORE_EVERY = 1
     MARKS = False
     ENTER = "go there"
-    BINDINGS = bindings(keymap.FIND)
     COLUMNS = (
         Column("pane", "Pane", width=12, sort_key="P"),
         Column("name", "Row", flex=2, min_width=26, max_width=70, sort_key="N"),

@@ -20,7 +20,6 @@ from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import BesideView, DetailsView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
 from console.tui.tools import Tools
@@ -46,9 +45,7 @@ class GroupsView(BesideView[Group]):
     NEEDS = Part.GROUPS
     TROUBLED = "groups"
     ENTER = "lag"
-    BINDINGS = bindings(keymap.GROUPS)
     NOUN = groups.GROUPS
-    COLUMNS = groups.GROUPS.layout
     EMPTY = "no groups"
     MORE_EVERY = 1
 
@@ -140,10 +137,8 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     NAME = keymap.GROUP
     MARKS = False
-    BINDINGS = bindings(keymap.GROUP)
     ROWS_ARE_PARTS = True
     NOUN = groups.LAGS
-    COLUMNS = groups.LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
     def __init__(self, tools: Tools) -> None:

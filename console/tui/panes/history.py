@@ -26,7 +26,6 @@ from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
-from console.tui.panes.view import bindings
 from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.row_table import TextSearch
@@ -47,9 +46,7 @@ class HistoryView(LakeView[PastRow]):
     MARKS = False
     TABLE = "history"
     ENTER = "undo"
-    BINDINGS = bindings(keymap.HISTORY)
     NOUN = PAST
-    COLUMNS = PAST.layout
     EMPTY = "nothing changed"
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"

@@ -20,7 +20,6 @@ from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, r
 from console.tui import keymap
 from console.tui.electing import elect_everywhere
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -40,9 +39,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
     NEEDS = Part.REASSIGNMENTS
     MARKS = False
-    BINDINGS = bindings(keymap.MOVES)
     NOUN = present_moves.MOVES
-    COLUMNS = present_moves.MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
     def __init__(self, tools: Tools) -> None:

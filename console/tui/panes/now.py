@@ -21,7 +21,6 @@ from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import DetailsView, OverHalfHour
-from console.tui.panes.view import bindings
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
@@ -43,9 +42,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
     NAME = keymap.NOW
     ENTER = "evidence"
     MARKS = False
-    BINDINGS = bindings(keymap.NOW)
     NOUN = present_triage.CAUSES
-    COLUMNS = present_triage.CAUSES.layout
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)

@@ -14,7 +14,6 @@ from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import place_of
 from console.tui.panes.table import TableView
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ class OverviewView(TableView[OverviewRow]):
     NAME = keymap.OVERVIEW
     ENTER = "open"
     MARKS = False
-    BINDINGS = bindings(keymap.OVERVIEW)
     NOUN = OVERVIEW
-    COLUMNS = OVERVIEW.layout
     EMPTY = "nothing was measured yet"
 
     def __init__(self, tools: Tools) -> None:

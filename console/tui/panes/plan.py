@@ -27,7 +27,7 @@ from console.present.text import Line
 from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.plan_script import RUNBOOK, SCRIPT, runbook_lines, script_lines
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -47,7 +47,6 @@ class PlanView(View):
     """The staged edits by entity, with the outcomes of the last check or apply on their rows."""
 
     NAME = keymap.PLAN
-    BINDINGS = bindings(keymap.PLAN)
     ENTER = "go to"
     OF_CLUSTER = False
 

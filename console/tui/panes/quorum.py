@@ -12,7 +12,6 @@ from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Line
 from console.tui import keymap
 from console.tui.panes.table import TableView
-from console.tui.panes.view import bindings
 
 
 class QuorumView(TableView[QuorumRow]):
@@ -21,9 +20,7 @@ class QuorumView(TableView[QuorumRow]):
     NAME = keymap.QUORUM
     NEEDS = Part.QUORUM
     MARKS = False
-    BINDINGS = bindings(keymap.QUORUM)
     NOUN = QUORUM
-    COLUMNS = QUORUM.layout
 
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum, and whether it has a leader."""

@@ -25,7 +25,7 @@ from console.present.names import plural, quota_entity
 from console.present.text import Line, clean
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.reading import Swept, start
 from console.tui.text_lines import Below, clipped, rule, wrap
 from console.tui.tools import Tools
@@ -199,7 +199,6 @@ class QuotasView(View):
     NAME = keymap.QUOTAS
     NEEDS = Part.QUOTAS
     ENTER = "open"
-    BINDINGS = bindings(keymap.QUOTAS)
     COLUMNS = present_quotas.QUOTAS.layout
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 

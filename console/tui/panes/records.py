@@ -22,7 +22,6 @@ from console.session.record_reading import is_masked
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.places import records_in
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -147,9 +146,7 @@ class RecordsView(BesideView[records.RecordRow]):
     NAME = keymap.RECORDS
     ENTER = "whole record"
     MARKS = False
-    BINDINGS = bindings(keymap.RECORDS)
     NOUN = records.RECORDS
-    COLUMNS = records.RECORDS.layout
     EMPTY = "no records here"
 
     def __init__(self, tools: Tools) -> None:

@@ -156,7 +156,14 @@ class ShownRows(View, Generic[Row]):
     """What a table's view says of its rows. Subclasses override what differs."""
 
     NOUN: ClassVar[Columns[Any]]
-    """Whose columns are shown; views without one have `cells`, and `sort_key`."""
+    """Whose columns are shown; views without one have `COLUMNS`, `cells`, and `sort_key`."""
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a view the columns of its noun."""
+        if "NOUN" in vars(cls):
+            cls.COLUMNS = cls.NOUN.layout
+        super().__init_subclass__(**options)
 
     def rows(self) -> Sequence[Row]:
         """Return all rows, before filter and order.
@@ -224,7 +231,6 @@ class TableView(ShownRows[Row]):
     screen, `words` for all rows once a filter is typed.
     """
 
-    COLUMNS: ClassVar[Sequence[Column]] = ()
     ROWS_ARE_PARTS: ClassVar[bool] = False
     """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
     EMPTY: ClassVar[str] = "nothing here"

@@ -16,7 +16,6 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.text_lines import wrap
 
 
@@ -27,9 +26,7 @@ class TokensView(BesideView[DelegationToken]):
     NEEDS = Part.TOKENS
     ENTER = "all about it"
     CALM = "no token expires within an hour"
-    BINDINGS = bindings(keymap.TOKENS)
     NOUN = TOKENS
-    COLUMNS = TOKENS.layout
     EMPTY = "there is no token that you may see"
 
     def inputs(self) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import BesideView
 from console.tui.panes.own_lines import OwnLinesView
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import View
 from console.tui.places import records_in
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -127,11 +127,9 @@ class TopicsView(BesideView[Topic]):
     NAME = keymap.TOPICS
     PARTS = frozenset({Part.TOPICS, Part.LOG_DIRS, Part.CONFIGS})
     NEEDS = Part.TOPICS
-    BINDINGS = bindings(keymap.TOPICS)
     TROUBLED = "topics"
     ENTER = "open"
     NOUN = present_topics.TOPICS
-    COLUMNS = present_topics.TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
     def __init__(self, tools: Tools) -> None:
@@ -295,10 +293,8 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     MARKS = False
     PARTS = frozenset({Part.TOPICS, Part.TIERED})
     MORE_EVERY = 1
-    BINDINGS = bindings(keymap.TOPIC)
     ROWS_ARE_PARTS = True
     NOUN = present_topics.PARTITIONS
-    COLUMNS = present_topics.PARTITIONS.layout
     EMPTY = "no such topic any more"
 
     def __init__(self, tools: Tools) -> None:

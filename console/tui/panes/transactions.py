@@ -18,7 +18,6 @@ from console.present.transactions import TRANSACTIONS, TransactionRow, detail_li
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.panes.view import bindings
 from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
@@ -34,9 +33,7 @@ class TransactionsView(BesideView[TransactionRow]):
     PARTS = frozenset({Part.TRANSACTIONS})
     ENTER = "all about it"
     MARKS = False
-    BINDINGS = bindings(keymap.TRANSACTIONS)
     NOUN = TRANSACTIONS
-    COLUMNS = TRANSACTIONS.layout
     EMPTY = "no transaction is open"
 
     def __init__(self, tools: Tools) -> None:

@@ -19,7 +19,6 @@ from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import bindings
 from console.tui.reading import start
 from console.tui.tools import Tools
 
@@ -39,9 +38,7 @@ class UsageView(LakeView[Usage]):
     NAME = keymap.USAGE
     TABLE = "quota_usage"
     ENTER = "set suggested"
-    BINDINGS = bindings(keymap.USAGE)
     NOUN = USAGE
-    COLUMNS = USAGE.layout
     EMPTY = "nothing was used in this window"
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
@@ -64,6 +64,13 @@ class View(Widget):
     """What is said where `!` leaves nothing."""
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a view the keys that the keymap has for its name."""
+        # Before Textual, which merges the bindings of a class and of those that it is made of.
+        if "NAME" in vars(cls):
+            cls.BINDINGS = bindings(cls.NAME)
+        super().__init_subclass__(**options)
 
     def __init__(self, cluster: ShownCluster, lines: LineView) -> None:
         """Create it.
