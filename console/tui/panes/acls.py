@@ -20,7 +20,7 @@ from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.details import BesideView
 from console.tui.reading import start
-from console.tui.text_lines import wrap
+from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 LABEL = 18
@@ -115,9 +115,7 @@ class AclsView(BesideView[AclRow]):
 
     async def _explain(self, binding: Acl) -> None:
         lines = await asyncio.to_thread(_explained, binding, self.snapshot)
-        self.show_text(
-            acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=LABEL)]
-        )
+        self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
         """Return what the ACL allows or denies, once that is known: among many it takes a moment, on a thread."""
@@ -126,7 +124,7 @@ class AclsView(BesideView[AclRow]):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
             lines = ()
         width = max(20, self.below.size.width - 2)
-        return [[(acl_text(row.acl), "")], *(part for line in lines for part in wrap(line, width, indent=LABEL))]
+        return [[(acl_text(row.acl), "")], *wrap_all(lines, width, LABEL)]
 
     async def _learn(self, binding: Acl) -> None:
         snapshot = self.snapshot

@@ -19,7 +19,7 @@ from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
-from console.tui.text_lines import wrap
+from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 
@@ -145,7 +145,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         if row is not None:
             self.show_text(
                 row.key,
-                lambda width: [part for line in self._details(row, width) for part in wrap(line, width, indent=2)],
+                lambda width: wrap_all(self._details(row, width), width, 2),
             )
 
     # -- what can be done ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from console.tui.navigator import Navigator
 from console.tui.panes.table import TableView
 from console.tui.panes.view import SIDE_BY_SIDE
 from console.tui.places import Place, pane_named
-from console.tui.text_lines import Below, TextLines, clipped, rule, wrap
+from console.tui.text_lines import Below, TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
 from console.tui.watch import HalfHourWatch
 
@@ -80,7 +80,7 @@ class DetailsView(TableView[Row]):
             return
         width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
         (title, _), *_ = details[0]
-        lines = [part for line in details[1 : height + 1] for part in wrap(line, width, 2)]
+        lines = wrap_all(details[1 : height + 1], width, 2)
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
 
 

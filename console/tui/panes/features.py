@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from functools import partial
+from collections.abc import Hashable
 
 from console.language.quoting import quote_beside_equals
 from console.model.changes import FeatureTarget
@@ -13,7 +12,7 @@ from console.present.features import FEATURES, FeatureRow, feature_lines, featur
 from console.present.text import Line, clean, plain
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.text_lines import wrap
+from console.tui.text_lines import wrap_all
 
 
 class FeaturesView(BesideView[FeatureRow]):
@@ -64,7 +63,7 @@ class FeaturesView(BesideView[FeatureRow]):
 
     async def enter(self, row: FeatureRow) -> None:
         """Show what the levels bring."""
-        self.show_text(clean(row.name, 80), partial(_lines, row))
+        self.show_text(clean(row.name, 80), lambda width: wrap_all(feature_lines(row), width, 2))
 
     def do_edit(self) -> None:
         """Begin the command that sets another level."""
@@ -73,7 +72,3 @@ class FeaturesView(BesideView[FeatureRow]):
     def copied_of(self, row: FeatureRow) -> str:
         """Return ``name=level``."""
         return f"{row.name}={row.level}"
-
-
-def _lines(row: FeatureRow, width: int) -> Sequence[Line]:
-    return [part for line in feature_lines(row) for part in wrap(line, width, indent=2)]

@@ -27,7 +27,7 @@ from console.session.snapshot_reader import MANY
 from console.tui import keymap
 from console.tui.panes.view import View
 from console.tui.reading import Swept, start
-from console.tui.text_lines import Below, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap_all
 from console.tui.tools import Tools
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 POLL_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
+WRAPPED = 22
+"""Blanks before what does not fit in a line: it stands below the quota."""
 
 
 class _Kept(NamedTuple):
@@ -317,7 +319,7 @@ class QuotasView(View):
             return
         height = max(1, self.below.size.height)
         text = effective_text(self.snapshot, entity)
-        wrapped = _wrapped(text, width)
+        wrapped = wrap_all(text, width, WRAPPED)
         # Every key is more than all that one of them beats: where there is no room for both, lines are cut.
         lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
@@ -385,7 +387,7 @@ class QuotasView(View):
         if entity is not None:
             self.show_text(
                 f"effective for {_who(entity)}",
-                lambda width: _wrapped(effective_text(self.snapshot, entity, sharing=True), width),
+                lambda width: wrap_all(effective_text(self.snapshot, entity, sharing=True), width, WRAPPED),
             )
 
 
@@ -405,11 +407,6 @@ def _is_recent(surveyed: datetime | None) -> bool:
     """Return whether the last survey is less than a minute old: reopening the pane reads nothing then."""
     # A clock that was set back since makes the last survey one of the future: it counts for nothing.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
-
-
-def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
-    """Return the lines, wrapped to a width in cells."""
-    return [part for line in lines for part in wrap(line, width, indent=22)]
 
 
 def _edge(entity: quota.QuotaEntity) -> quota.QuotaEntity:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
 
 from console.language.quoting import quote
 from console.model.changes import TokenTarget
@@ -16,7 +15,7 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.panes.details import BesideView
-from console.tui.text_lines import wrap
+from console.tui.text_lines import wrap_all
 
 
 class TokensView(BesideView[DelegationToken]):
@@ -91,12 +90,8 @@ class TokensView(BesideView[DelegationToken]):
 
     async def enter(self, row: DelegationToken) -> None:
         """Show all about the token."""
-        self.show_text(_title(row), partial(_lines, row))
+        self.show_text(_title(row), lambda width: wrap_all(token_lines(row), width, 2))
 
 
 def _title(row: DelegationToken) -> str:
     return f"token {clean(row.id, 80)}"
-
-
-def _lines(row: DelegationToken, width: int) -> list[Line]:
-    return [part for line in token_lines(row) for part in wrap(line, width, indent=2)]
