@@ -15,20 +15,18 @@ from console.language.verbs import (
     access,
     alter,
     apply,
-    at,
     cancel,
     check,
     clone,
     create,
-    ctx,
     delete,
     discard,
     effective,
     elect,
     explain,
     feature,
+    go,
     grow,
-    help,
     history,
     leave,
     listing,
@@ -36,14 +34,12 @@ from console.language.verbs import (
     operations,
     panes,
     plan,
-    record,
     records,
     reset,
     revert,
     scram,
     show,
     skip,
-    theme,
     token,
     undo,
     unregister,
@@ -55,7 +51,7 @@ _LOOK = (show, listing, effective, explain, records)
 _CHANGE = (alter, unset, create, grow, delete, reset, skip, clone, access, scram, token, abort, elect, cancel)
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)
-_GO = (panes, ctx, theme, record, at, help, leave)
+_GO = (panes, go, leave)
 _ALL: tuple[Verb, ...] = tuple(verb for module in (*_LOOK, *_CHANGE, *_OF_NODES, *_PLAN, *_GO) for verb in module.VERBS)
 
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
