@@ -14,20 +14,17 @@ from console.language.tokenizer import NOWHERE, Span, scan
 from console.language.unparse import unparse
 from console.language.verbs.alter import Alter
 from console.language.verbs.apply import Apply
-from console.language.verbs.at import AtTime
 from console.language.verbs.check import Check
-from console.language.verbs.ctx import UseContext
 from console.language.verbs.discard import Discard
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.explain import Explain
-from console.language.verbs.help import Help
+from console.language.verbs.go import AtTime, Help, Record, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.listing import KINDS, List
 from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.panes import PANES, View
 from console.language.verbs.plan import ShowPlan
-from console.language.verbs.record import Record
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
 from console.language.verbs.show import Show

@@ -22,7 +22,7 @@ from console.model.topic_counts import TopicCounts, alike
 from console.model.topic_readers import TopicLags
 from console.present.quotas import QuotaTree, index_in
 from console.present.topics import size_on_disk
-from console.tui.panes.view import ordered
+from console.tui.panes.table import ordered
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 VALUES = [object() for _ in range(3)]
