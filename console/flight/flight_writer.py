@@ -11,7 +11,7 @@ from pathlib import Path
 from console.flight.answer import Header
 from console.flight.flight_reader import FlightReader
 from console.flight.record_file import MOST_FILE
-from console.flight.store import Store, as_os_errors, create
+from console.flight.store import Store, as_os_errors, bytes_of, create
 from console.safe_files import UntrustedPath, open_private, resolved
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -57,6 +57,8 @@ class FlightWriter(Store):
                     database.execute("PRAGMA synchronous = OFF")  # nothing can be lost yet
                 create(database)
             with as_os_errors():
+                # What is committed is appended beside the file: a killed process leaves both whole, and who reads
+                # meanwhile stops no commit.
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -70,11 +72,7 @@ class FlightWriter(Store):
     def flush(self) -> None:
         """Commit the waiting answers. Raises OSError."""
         super().flush()
-        with as_os_errors():
-            pages, size = (
-                self.database.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
-            )
-        self.size = pages * size
+        self.size, _ = bytes_of(self.database)
 
     def close(self) -> None:
         """Write the waiting answers, sync the file to the disk, and close it.
