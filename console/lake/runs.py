@@ -146,8 +146,12 @@ def is_undone(lake: Lake) -> bool:
     """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
     there.
     """
-    notes = (note for note in lake.notes(schema.REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
-    return bool(next(notes, {}).get("is_undone"))
+    return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
+
+
+def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Iterator[dict[str, Any]]:
+    """Yield the notes in a bronze table's commits that say up to where a stream was read, newest first."""
+    return (note for note in lake.notes(table) if note.get("stream") == stream and "end" in note)
 
 
 def rules_differ(lake: Lake) -> list[str]:
@@ -225,8 +229,7 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
     """
     if batches(lake, stream)[1] is not None:
         return None
-    notes = lake.notes(schema.TABLES[table])
-    found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)
+    found: Offset | None = next(ends(lake, stream, schema.TABLES[table]), {}).get("end")
     return found
 
 
