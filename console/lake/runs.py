@@ -90,16 +90,12 @@ def news(lake: Lake, settings: Settings) -> list[str]:
         source = make(settings)
         at = committed(lake, name)
         start = at[0] if at else source.initial()
-        if source.newest(start) != start or (at is None and has_checkpoint(lake, name)):
+        is_unended = at is None and batches(lake, name)[0] is not None
+        if source.newest(start) != start or is_unended:
             found.append(name)
         else:
             source.committed(start)
     return [*found, GOLD] if found or is_behind(lake) else []
-
-
-def has_checkpoint(lake: Lake, stream: str) -> bool:
-    """Return whether a stream was ever begun."""
-    return batches(lake, stream)[0] is not None
 
 
 def is_behind(lake: Lake) -> bool:

@@ -6,13 +6,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -33,8 +31,10 @@ from console.lake.lake import Lake
 from console.lake.landing import POLLS, read_polls
 from console.lake.plans import SOURCES, Settings, sources_of
 from console.lake.requests.lines import altered
-from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
+from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE
 from console.plan import edits
+from tests.lake import golden
+from tests.lake.lake_tables import gold_of
 from tests.lake.landed_rows import landed_in
 from tests.support import demo_day
 from tests.support.demo_day import CLIENTS, NOT_POLLED, STORY
@@ -234,54 +234,46 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
     assert requests > 12_000
 
 
-def with_traffic(demo: collecting_demo.Demo, folder: Path, hours: int) -> Lake:
-    """A copy of the lake whose request logs have all changes, and what was produced and fetched in the last hours."""
-    where = shutil.copytree(demo.lake.where, folder / "lake")
-    first = f"{END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
+def with_traffic(where: Path, hours: int) -> Lake:
+    """A demo whose request logs have all changes, and what was produced and fetched in the last hours. It ends when the
+    recorded day does."""
+    lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
+    first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
     for log in where.glob("demo/*/broker-*/kafka-request.log"):
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
         log.write_text("".join(line for line in lines if not _TRAFFIC.search(line) or line[1:20] >= first), "utf-8")
-    return Lake.open(str(where))
-
-
-def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    """As a reader without Spark sees them."""
-    files = [f"{lake.folder(table)}/{name}" for name in lake.table(table).files]
-    newest = f"QUALIFY made = max(made) OVER (PARTITION BY {', '.join(table.newest)})" if table.newest else ""
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        read = f"SELECT * FROM read_parquet(?, hive_partitioning=false) {newest}"
-        rows = database.execute(f"SELECT {', '.join(table.names)} FROM ({read})", [files]).fetchall()
-    made = [dict(zip(table.names, row, strict=True)) for row in rows]
-    return [row for row in made if not table.newest or row[table.there] is not None]
+    return lake
 
 
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.takes(40)
 def test_everything_is_built_and_everybody_is_named(
-    demo: collecting_demo.Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """By plans that are compiled, as for many rows."""
     from console.lake.app import update
     from console.lake.runs import Plan
 
     monkeypatch.setattr("console.lake.app.MANY", -1)
-    lake = with_traffic(demo, tmp_path, hours)
+    lake = with_traffic(tmp_path / "lake", hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
     report = update(Plan(lake, sources), lambda: nullcontext(spark))
     assert report.status == "done"
     assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(sources_of(sources), 0)
     assert report.taken["request_log"]["good"] > 500 * hours
-    history = rows_that_hold(lake, HISTORY)
+    found = gold_of(lake)
+    for table, kept in golden.demo_gold().items():
+        if hours == 24 or table != QUOTA_USAGE.name:
+            assert golden.differences(table, kept, golden.without_chance(table, found[table])) == ""
     for deed in STORY:
         for edit in deed.edits:
             key, attr = told(edit)
             rows = [
                 row
-                for row in history
+                for row in found[HISTORY.name]
                 if (row["cluster_id"], row["entity_key"], row["attr"]) == (f"demo-{deed.cluster}", key, attr)
-                and abs(row["valid_from"] - (END - deed.ago)) < timedelta(seconds=2)
+                and abs(row["valid_from"] / 1e6 - (collecting_demo.DAY_END - deed.ago).timestamp()) < 2
             ]
             assert rows, (deed, edit)
             assert all(f"User:{deed.who}" in row["principal"].split(", ") for row in rows)
@@ -289,11 +281,10 @@ def test_everything_is_built_and_everybody_is_named(
             assert {row["attribution"] for row in rows} == {
                 "several" if alone else "journal" if deed.with_kac else "request"
             }
-    assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
-    usage = rows_that_hold(lake, QUOTA_USAGE)
+    assert {row["cluster_id"] for row in found[HISTORY.name] if row["attr"] == ":unobserved"} == {"demo-old"}
     (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
-    throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
-    assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
-    assert {(row["scope"], row["attr"]) for row in rows_that_hold(lake, DRIFT)} >= {("broker", "log.retention.ms")}
-    against = {(row["entity_key"], row["attr"]) for row in rows_that_hold(lake, POLICY_VIOLATION)}
+    usage = [row for row in found[QUOTA_USAGE.name] if row["scope_user"] == held_back and row["throttled_requests"]]
+    assert {(row["quota_value"], row["level"]) for row in usage} == {(65_536.0, 1)}
+    assert {(row["scope"], row["attr"]) for row in found[DRIFT.name]} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in found[POLICY_VIOLATION.name]}
     assert ("topic:checkout.payments", "unclean.leader.election.enable") in against
