@@ -11,7 +11,7 @@ from pathlib import Path
 from console.flight.answer import Header
 from console.flight.flight_reader import FlightReader
 from console.flight.record_file import MOST_FILE
-from console.flight.store import Store, as_os_errors, bytes_of, create
+from console.flight.store import Store, as_os_errors, create
 from console.safe_files import UntrustedPath, open_private, resolved
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -72,7 +72,7 @@ class FlightWriter(Store):
     def flush(self) -> None:
         """Commit the waiting answers. Raises OSError."""
         super().flush()
-        self.size, _ = bytes_of(self.database)
+        self.size, _ = self.sizes()
 
     def close(self) -> None:
         """Write the waiting answers, sync the file to the disk, and close it.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from console.flight.answer import Answer, Asked, Header
 from console.flight.record_file import MOST_REPEATS, Changed, Repeats, crc_of, unsqueezed
-from console.flight.store import Known, Store, as_os_errors, bytes_of, create, key_of
+from console.flight.store import Known, Store, as_os_errors, create, key_of
 from console.model.foreign_json import json_as
 from console.safe_files import PRIVATE, write_whole
 
@@ -58,7 +58,7 @@ class Memory(Store):
     @property
     def size(self) -> int:
         """Bytes of the database that are in use."""
-        whole, free = bytes_of(self.database)
+        whole, free = self.sizes()
         return whole - free
 
     def add(self, answer: Answer) -> None:

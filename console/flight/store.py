@@ -149,6 +149,15 @@ class Store:
         if self._last_ms - self._first_ms >= CELL_MS or len(self._repeats.questions) >= MOST_ANSWERS:
             self._begin_cell()
 
+    def sizes(self) -> tuple[int, int]:
+        """Return the bytes of the database, and how many of them are free. Raises OSError."""
+        with as_os_errors():
+            pages, free, size = (
+                self.database.execute(f"PRAGMA {each}").fetchone()[0]
+                for each in ("page_count", "freelist_count", "page_size")
+            )
+        return pages * size, free * size
+
     def forget_missing(self) -> None:
         """Forget what was deleted from the database; what comes goes into a new cell of repeats."""
         self._begin_cell()
@@ -292,15 +301,6 @@ def create(database: sqlite3.Connection) -> None:
             database.execute(table)
         database.executemany("INSERT INTO meta VALUES (?, ?)", record_file.META)
         database.execute("COMMIT")
-
-
-def bytes_of(database: sqlite3.Connection) -> tuple[int, int]:
-    """Return the bytes of a database, and how many of them are free. Raises OSError."""
-    with as_os_errors():
-        pages, free, size = (
-            database.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "freelist_count", "page_size")
-        )
-    return pages * size, free * size
 
 
 def key_of(asked: Asked) -> Asked:
