@@ -100,7 +100,7 @@ class Tap:
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key
 
-        # An API that is not listed is one that nobody has looked at: its answers may hold secrets.
+        # An API that is not listed was not examined: its answers may hold secrets.
         if sent.api in RECORDED:
             node, at = self._nodes.get(sent.address, answer.BOOTSTRAP), self._zero_ms + _elapsed_ms()
             key = api_key(sent.api)
