@@ -7,6 +7,7 @@ import pytest
 from tests.contract import verbs
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER, METRICS, GROUPS = range(1, 9)
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
@@ -41,35 +42,16 @@ def test_every_config_of_a_broker(target: Target) -> None:
 
 def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: str) -> None:
     """§2: they are left out by default."""
-    answer = target.ask(
-        "describe_configs",
-        4,
-        lambda m: m.DescribeConfigsRequest(
-            resources=(
-                m.DescribeConfigsResource(
-                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
-                ),
-            )
-        ),
-    )
+    asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])])
+    answer = target.ask("describe_configs", 4, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
     assert (entry["synonyms"], entry["documentation"]) == ([], None)
 
 
 def test_an_older_version_says_less(target: Target, topic: str) -> None:
     """§1: version 1 has sources and synonyms, and no types."""
-    answer = target.ask(
-        "describe_configs",
-        1,
-        lambda m: m.DescribeConfigsRequest(
-            resources=(
-                m.DescribeConfigsResource(
-                    resource_type=verbs.TOPIC, resource_name=topic, configuration_keys=("segment.bytes",)
-                ),
-            ),
-            include_synonyms=True,
-        ),
-    )
+    asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])], include_synonyms=True)
+    answer = target.ask("describe_configs", 1, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
     assert entry == {
         "name": "segment.bytes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -18,8 +18,9 @@ from tests.contract import acls as contract_acls
 from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
 from tests.contract.test_records import code, leads, produce
-from tests.contract.verbs import TOPIC, describe, error
+from tests.contract.verbs import TOPIC, describe, error, metadata
 from tests.embedded.record_batches import batch, fetch_request, produce_request
+from tests.support.kafka_messages import with_fields
 
 HERE = "127.0.0.1"
 ALTER_CONFIGS = 11
@@ -40,32 +41,10 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
     """Operation -> whether a request that needs it is refused; each is made."""
     wrote = target.ask("produce", 9, lambda m: produce_request(m, batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
     read = target.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic), broker=1, user=ALICE)
-    seen = target.ask(
-        "metadata",
-        8,
-        lambda m: m.MetadataRequest(
-            topics=(m.MetadataRequestTopic(name=topic),),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        ),
-        user=ALICE,
-    )
+    seen = metadata(target, [topic], rights=False, user=ALICE)
     (configs,) = describe(target, [(TOPIC, topic)], user=ALICE)
-    made = target.ask(
-        "create_topics",
-        5,
-        lambda m: m.CreateTopicsRequest(
-            topics=(
-                m.CreatableTopic(
-                    name=f"{topic}-new", num_partitions=1, replication_factor=1, assignments=(), configs=()
-                ),
-            ),
-            timeout=timedelta(seconds=20),
-            validate_only=True,
-        ),
-        user=ALICE,
-    )
+    asked = with_fields(topics=[(f"{topic}-new", 1, 1, [], [])], timeout=20, validate_only=True)
+    made = target.ask("create_topics", 5, asked, user=ALICE)
     codes = {
         "WRITE": code(wrote["responses"][0]["partition_responses"][0]),
         "READ": code(read["responses"][0]["partitions"][0]),

@@ -11,6 +11,7 @@ from tests.contract import verbs
 from tests.contract.client import NoAnswer
 from tests.contract.messages import told
 from tests.contract.target import Target
+from tests.support.kafka_messages import with_fields
 
 
 def test_a_key_left_out_is_deleted(target: Target, topic: str) -> None:
@@ -54,20 +55,9 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
 
 
 def test_a_key_twice(target: Target, topic: str) -> None:
-    answer = target.ask(
-        "alter_configs",
-        2,
-        lambda m: m.AlterConfigsRequest(
-            resources=(
-                m.AlterConfigsResource(
-                    resource_type=verbs.TOPIC,
-                    resource_name=topic,
-                    configs=tuple(m.AlterableConfig(name="retention.ms", value=value) for value in ("1000", "2000")),
-                ),
-            ),
-            validate_only=False,
-        ),
-    )
+    twice = [("retention.ms", "1000"), ("retention.ms", "2000")]
+    asked = with_fields(resources=[(verbs.TOPIC, topic, twice)], validate_only=False)
+    answer = target.ask("alter_configs", 2, asked)
     (result,) = answer["responses"]
     assert (result["error_code"], result["error_message"]) == told(target, "key twice", key="retention.ms")
     assert verbs.values(target, verbs.TOPIC, topic) == {}
