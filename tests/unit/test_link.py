@@ -6,7 +6,6 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +15,7 @@ from console.admin import errors
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
-from console.wire.schemas import for_version
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
 from tests.wire import fake_broker
 
@@ -25,12 +24,8 @@ ONE = {1: ("a.example", 9092)}
 GOOD = fake_broker.answering(fake_broker.metadata_body(ONE, 1))
 
 
-def ask(kio: ModuleType) -> Any:
-    return for_version(kio.MetadataRequest, topics=(), include_topic_authorized_operations=False)
-
-
-def create(kio: ModuleType) -> Any:
-    return for_version(kio.CreateTopicsRequest, topics=(), timeout=timedelta(0))
+ask = with_fields(topics=[], include_topic_authorized_operations=False)
+create = with_fields(topics=[], timeout=0)
 
 
 @asynccontextmanager

@@ -15,7 +15,8 @@ from console.wire.aiokafka_request import AiokafkaRequest, Exchange
 from console.wire.connection import ConnectFailed, Connection, NotKafka, Stage, connect
 from console.wire.frames import decode_body
 from console.wire.sasl import renewed_after
-from console.wire.schemas import for_version, response_type
+from console.wire.schemas import response_type
+from tests.support.kafka_messages import with_fields
 from tests.wire import fake_broker
 
 BROKERS = {1: ("a.example", 9092)}
@@ -27,11 +28,8 @@ async def opened(broker: fake_broker.FakeBroker, **options: object) -> Connectio
 
 
 def metadata(connection: Connection) -> AiokafkaRequest:
-    return connection.prepare(
-        "metadata",
-        connection.version("metadata") or 0,
-        lambda kio: for_version(kio.MetadataRequest, topics=(), include_topic_authorized_operations=False),
-    )
+    asked = with_fields(topics=[], include_topic_authorized_operations=False)
+    return connection.prepare("metadata", connection.version("metadata") or 0, asked)
 
 
 @asynccontextmanager
