@@ -20,7 +20,7 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
-from console.plan import edits as plan_edits
+from console.plan import edits as do
 from console.plan.amounts import exact_quota
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
@@ -150,7 +150,7 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2), (1,)), cluster.Partition(1, -1, (1, 2), (2,))))
     marks = present_topics.topic_marks(
-        staged(plan_edits.GrowTopic("orders", 4), plan_edits.SetConfig(ORDERS, "retention.ms", "1"), known=snapshot())
+        staged(do.GrowTopic("orders", 4), do.SetConfig(ORDERS, "retention.ms", "1"), known=snapshot())
     )
     facts = present_topics.TopicFacts({"orders": 2}.get, {"orders": 1 << 30}.get, {"orders": NOW}.get, marks=marks)
     told = texts(present_topics.TOPICS.cells(present_topics.TopicRow(topic, facts)))
@@ -204,9 +204,7 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
 
 
 def test_topics_to_be_created_and_deleted() -> None:
-    marks = present_topics.topic_marks(
-        staged(plan_edits.CreateTopic(NewTopic("new", 6, 3)), plan_edits.DeleteTopic("orders"))
-    )
+    marks = present_topics.topic_marks(staged(do.CreateTopic(NewTopic("new", 6, 3)), do.DeleteTopic("orders")))
     assert marks.created == {"new": 6}
     assert marks.deleted == {"orders"}
 
@@ -315,14 +313,14 @@ def rows_of(*edits: object, only: bool = False) -> list[configs.ConfigRow]:
 def test_overrides_and_staged_keys_come_first() -> None:
     assert [row.key for row in rows_of()] == ["retention.ms", "segment.bytes"]
     assert [row.key for row in rows_of(only=True)] == ["retention.ms"]
-    assert [row.key for row in rows_of(plan_edits.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
+    assert [row.key for row in rows_of(do.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
         "retention.ms",
         "segment.bytes",
     ]
 
 
 def test_a_key_that_only_the_plan_names_has_a_row() -> None:
-    edit = plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
+    edit = do.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
     plan = staged(edit, known=known)
     lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
@@ -340,7 +338,7 @@ def test_letters_say_the_state_without_colour() -> None:
             configs.ConfigRow("retention.ms", RETENTION, None, None, True),
             configs.ConfigRow("ssl.secret", HIDDEN, None, None, True),
             configs.ConfigRow("segment.bytes", read_only, None, None, False),
-            *rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "1"))[:1],
+            *rows_of(do.SetConfig(ORDERS, "retention.ms", "1"))[:1],
         )
     ]
     assert letters == ["O...", "O.S.", "D..R", "O*.."]
@@ -355,14 +353,10 @@ def test_log_levels_are_no_overrides() -> None:
 
 def test_a_pending_row_shows_old_and_new() -> None:
     cells = texts(
-        configs.CONFIGS.cells(
-            configs.ConfigLine(rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1)
-        )
+        configs.CONFIGS.cells(configs.ConfigLine(rows_of(do.SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1))
     )
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
-    cells = texts(
-        configs.CONFIGS.cells(configs.ConfigLine(rows_of(plan_edits.UnsetConfig(ORDERS, "retention.ms"))[0], 1))
-    )
+    cells = texts(configs.CONFIGS.cells(configs.ConfigLine(rows_of(do.UnsetConfig(ORDERS, "retention.ms"))[0], 1)))
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
 
 
@@ -374,7 +368,7 @@ def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
         == "······"
     )
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
-    plan = staged(plan_edits.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
+    plan = staged(do.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
     lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
     row = configs.config_rows(
         config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=False
@@ -404,7 +398,7 @@ def test_details_tell_type_chain_and_what_lies_beneath() -> None:
         "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168 (7 d)"
     )
     assert configs.beneath(ORDERS, SEGMENT, snapshot(), 1) == []
-    pending = rows_of(plan_edits.SetConfig(ORDERS, "retention.ms", "604800000"))[0]
+    pending = rows_of(do.SetConfig(ORDERS, "retention.ms", "604800000"))[0]
     assert plain(configs.headline(ORDERS, pending)).startswith("1 d → 7 d")
 
 
@@ -521,7 +515,7 @@ def acl(principal: str, name: str, pattern: str = "LITERAL", permission: str = "
 def test_acls_in_groups_with_what_is_staged() -> None:
     there = (acl("User:b", "x"), acl("User:a", "x"), acl("User:a", "y"))
     known = snapshot(acls=tuple(sorted(there)))
-    plan = staged(plan_edits.AddAcl(acl("User:c", "z")), plan_edits.RemoveAcl(there[0]), known=known)
+    plan = staged(do.AddAcl(acl("User:c", "z")), do.RemoveAcl(there[0]), known=known)
     rows = acl_rows(known.acls, plan, "principal")
     assert [(row.acl.principal, row.acl.resource_name, row.staged, row.first) for row in rows] == [
         ("User:a", "x", "", True),
