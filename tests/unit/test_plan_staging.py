@@ -134,11 +134,7 @@ def quota(**parts: str | None) -> QuotaEntity:
 
 CORRECT = "Correct the value."
 REFUSED: list[tuple[do.Edit, str, str]] = [
-    (
-        do.SetConfig(T1, "retention.mss", "1"),
-        "retention.mss is no key of a topic",
-        "Did you mean retention.ms?",
-    ),
+    (do.SetConfig(T1, "retention.mss", "1"), "retention.mss is no key of a topic", "Did you mean retention.ms?"),
     (do.UnsetConfig(T1, "zzz"), "zzz is no key of a topic", "Look at the configs of the entity for its keys."),
     (
         do.SetConfig(ConfigResource(codes.GROUP, "g1"), "session.timeout.ms", "1"),
@@ -182,21 +178,9 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "preallocate is true or false, not 'yes'",
         "The key's type is BOOLEAN: correct the value.",
     ),
-    (
-        do.AppendConfig(T1, "retention.ms", "1"),
-        "retention.ms is no list but LONG",
-        "Set retention.ms instead.",
-    ),
-    (
-        do.AppendConfig(T1, "cleanup.policy", " , "),
-        "there is nothing to append",
-        "Name the items, parted by commas.",
-    ),
-    (
-        do.SubtractConfig(T1, "cleanup.policy", ""),
-        "there is nothing to subtract",
-        "Name the items, parted by commas.",
-    ),
+    (do.AppendConfig(T1, "retention.ms", "1"), "retention.ms is no list but LONG", "Set retention.ms instead."),
+    (do.AppendConfig(T1, "cleanup.policy", " , "), "there is nothing to append", "Name the items, parted by commas."),
+    (do.SubtractConfig(T1, "cleanup.policy", ""), "there is nothing to subtract", "Name the items, parted by commas."),
     (
         do.AppendConfig(LOGGER, "kafka.server", "DEBUG"),
         "a logger has one level: kafka.server is no list",
@@ -256,26 +240,14 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
         "controller_mutation_rate.",
     ),
-    (
-        do.SetQuota(ALICE, "producer_byte_rate", float("nan")),
-        "producer_byte_rate is a finite number",
-        CORRECT,
-    ),
-    (
-        do.SetQuota(ALICE, "producer_byte_rate", float("inf")),
-        "producer_byte_rate is a finite number",
-        CORRECT,
-    ),
+    (do.SetQuota(ALICE, "producer_byte_rate", float("nan")), "producer_byte_rate is a finite number", CORRECT),
+    (do.SetQuota(ALICE, "producer_byte_rate", float("inf")), "producer_byte_rate is a finite number", CORRECT),
     (
         do.SetQuota(ALICE, "request_percentage", 0.0),
         "request_percentage is above 0; to lift the limit, unset it",
         CORRECT,
     ),
-    (
-        do.SetQuota(ALICE, "producer_byte_rate", 1.5),
-        "producer_byte_rate is a whole number, 1.5 is not",
-        CORRECT,
-    ),
+    (do.SetQuota(ALICE, "producer_byte_rate", 1.5), "producer_byte_rate is a whole number, 1.5 is not", CORRECT),
     (
         do.SetQuota(QuotaEntity.of({IP: None}), "connection_creation_rate", 2.0**31),
         "connection_creation_rate is at most 2147483647",
@@ -348,21 +320,13 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "a controller takes at most 10,000 records in one change, this topic has 10,001",
         "Create it with fewer partitions and grow it afterwards.",
     ),
-    (
-        do.CreateTopic(NewTopic("new", configs={"nope": "1"})),
-        "nope is no key of a topic",
-        "Check its spelling.",
-    ),
+    (do.CreateTopic(NewTopic("new", configs={"nope": "1"})), "nope is no key of a topic", "Check its spelling."),
     (
         do.CreateTopic(NewTopic("new", configs={"retention.ms": "long"})),
         "retention.ms is a whole number of milliseconds (or, for instance, 250ms, 90s, 30min, 12h, 7d), not 'long'",
         CORRECT,
     ),
-    (
-        do.GrowTopic("t1", 2),
-        "topic t1 has 3 partitions and can't have fewer",
-        "Create another topic and copy to it.",
-    ),
+    (do.GrowTopic("t1", 2), "topic t1 has 3 partitions and can't have fewer", "Create another topic and copy to it."),
     (
         do.GrowTopic("t1", 10_004),
         "a controller takes at most 10,000 new partitions in one change",
