@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model import codes
-from console.model.acl import Acl
 from console.model.changes import NewTopic
 from console.model.cluster import BrokerVersion, ScramCredential
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -23,6 +22,7 @@ from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 
 RATE = "producer_byte_rate"
@@ -111,9 +111,8 @@ def test_what_is_legal_but_wrong_has_a_name(edit: do.Edit, named: list[str]) -> 
 
 
 def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> do.AddAcl:
-    pattern = codes.PatternType.parse("PREFIXED" if prefixed else "LITERAL")
-    operation, permission = codes.AclOperation.parse("READ"), codes.Permission.parse("ALLOW")
-    return do.AddAcl(Acl(codes.AclResourceType.parse("TOPIC"), name, pattern, principal, host, operation, permission))
+    pattern = "PREFIXED" if prefixed else "LITERAL"
+    return do.AddAcl(worlds.acl(principal, name, pattern=pattern, host=host))
 
 
 @pytest.mark.parametrize(

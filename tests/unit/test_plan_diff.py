@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from console.model import changes, codes
-from console.model.acl import Acl
 from console.model.cluster import Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
@@ -20,6 +19,7 @@ from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
 from console.plan.reconcile import reconcile, record_check
 from console.plan.requests import Facts, Step
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -120,15 +120,7 @@ def test_quotas_topics_acls_and_credentials() -> None:
     assert (grown.verb, grown.key, grown.old, grown.new) == ("grow", "", EffectiveValue(3), EffectiveValue(5))
     gone = one_line(snapshot, do.DeleteTopic("t1"))
     assert (gone.verb, gone.old, gone.new) == ("delete", EffectiveValue(3), EffectiveValue(None))
-    acl = Acl(
-        codes.AclResourceType.parse("TOPIC"),
-        "t",
-        codes.PatternType.parse("LITERAL"),
-        "User:a",
-        "*",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse("DENY"),
-    )
+    acl = worlds.acl("User:a", "t", permission="DENY")
     added = one_line(snapshot, do.AddAcl(acl))
     assert (added.verb, added.old, added.new) == ("add", EffectiveValue(None), EffectiveValue("DENY"))
     scram = one_line(snapshot, do.UpsertScram(changes.ScramUser("a", codes.ScramMechanism(1)), 8192, Secret("x")))

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_side
 from console.model import cluster, codes, config
-from console.model.acl import Acl
 from console.model.changes import NewTopic, Target
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
@@ -36,6 +35,7 @@ from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
+from tests.support.worlds import acl
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -500,18 +500,6 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
 # -- ACLs ----------------------------------------------------------------------------------------------------------
 
 
-def acl(principal: str, name: str, pattern: str = "LITERAL", permission: str = "ALLOW", type_: str = "TOPIC") -> Acl:
-    return Acl(
-        codes.AclResourceType.parse(type_),
-        name,
-        codes.PatternType.parse(pattern),
-        principal,
-        "*",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse(permission),
-    )
-
-
 def test_acls_in_groups_with_what_is_staged() -> None:
     there = (acl("User:b", "x"), acl("User:a", "x"), acl("User:a", "y"))
     known = snapshot(acls=tuple(sorted(there)))
@@ -530,10 +518,10 @@ def test_acls_in_groups_with_what_is_staged() -> None:
 
 def test_which_acls_touch_a_topic() -> None:
     assert touches_topic(acl("User:a", "orders"), "orders")
-    assert touches_topic(acl("User:a", "ord", "PREFIXED"), "orders")
+    assert touches_topic(acl("User:a", "ord", pattern="PREFIXED"), "orders")
     assert touches_topic(acl("User:a", "*"), "orders")
     assert not touches_topic(acl("User:a", "order"), "orders")
-    assert not touches_topic(acl("User:a", "orders", type_="GROUP"), "orders")
+    assert not touches_topic(acl("User:a", "orders", on="GROUP"), "orders")
 
 
 # -- what changed, what failed -------------------------------------------------------------------------------------
@@ -615,7 +603,11 @@ def test_the_tree_is_in_order_whatever_a_broker_sends() -> None:
 
 
 def test_a_filter_of_acls_looks_at_what_the_grammar_writes() -> None:
-    some = acl("User:a", "pay", "PREFIXED"), acl("User:b", "t", permission="DENY"), acl("User:c", "g", type_="GROUP")
+    some = (
+        acl("User:a", "pay", pattern="PREFIXED"),
+        acl("User:b", "t", permission="DENY"),
+        acl("User:c", "g", on="GROUP"),
+    )
     for each in some:
         assert search_text(each) == acl_text(each)
     assert search_text(acl("User:a", "t")._replace(host="10.0.0.1")).endswith(" on topic t from 10.0.0.1")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
 from console.model.authorizer import pattern_of, patterns_on, within_whole
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.codes import AclOperation, Permission
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
@@ -24,6 +24,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.facts import AclKey, Author, Facts
 from console.triage.past import DENY, NOTHING, past_after
 from console.triage.symptoms import Poll
+from tests.support import worlds
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
@@ -31,15 +32,7 @@ WHEN = 6
 
 
 def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
-    return Acl(
-        AclResourceType.parse(type_),
-        name,
-        PatternType.parse(pattern),
-        "User:app",
-        "*",
-        AclOperation.parse(operation),
-        Permission.parse(permission),
-    )
+    return worlds.acl("User:app", name, operation, permission, on=type_, pattern=pattern)
 
 
 OTHER = acl("ALLOW", "READ", "payments")

@@ -16,6 +16,7 @@ from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.triage.symptoms import Poll, Subject
+from tests.support import worlds
 from tests.unit import test_triage as triage
 
 
@@ -361,10 +362,8 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two polls, and the quorum elects when it goes."""
-    assert snapshot.quorum is not None
-    epoch = 7 + (tick + 2) // 4
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
-    return triage.without_broker(replace(snapshot, quorum=replace(snapshot.quorum, leader_epoch=epoch)), away)
+    return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
 
 def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
@@ -378,10 +377,7 @@ def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> No
     """A partition has its only replica there: it has no leader, and that is announced."""
 
     def lonely(snapshot: Snapshot, tick: int) -> Snapshot:
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
-        alone = first._replace(replicas=(3,), isr=(3,), leader=3)
-        changed = replace(snapshot, topics={"orders": replace(topic, partitions=(alone, *rest))})
+        changed = triage.first_of_orders(snapshot, replicas=(3,), isr=(3,), leader=3)
         return triage.without_broker(changed, [3]) if tick > 2 else changed
 
     observations = triage.watched(lonely)
@@ -389,14 +385,12 @@ def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> No
     assert not diagnose(observations).is_healthy
 
 
-def _alone(partition: cluster.Partition, leader: int) -> cluster.Partition:
-    return partition._replace(isr=(leader,)) if partition.leader == leader else partition
-
-
 def _with(snapshot: Snapshot, leader: int, *, spared: int | None = None) -> Snapshot:
-    topic = snapshot.topics["orders"]
-    partitions = tuple(each if each.number == spared else _alone(each, leader) for each in topic.partitions)
-    return replace(snapshot, topics={"orders": replace(topic, partitions=partitions)})
+    def changed(each: cluster.Partition) -> cluster.Partition:
+        is_alone = each.leader == leader and each.number != spared
+        return each._replace(isr=(leader,)) if is_alone else each
+
+    return triage.each_of_orders(snapshot, changed)
 
 
 def test_a_leader_that_nobody_follows_is_named_and_not_its_followers() -> None:
@@ -472,17 +466,12 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
 def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         snapshot = _with_spare(snapshot, fenced=tick >= 2)
-        topic = snapshot.topics["orders"]
-        first, *rest = topic.partitions
         match how:
             case "a replica":
-                held = first._replace(replicas=(*first.replicas, 4))
-                return replace(snapshot, topics={"orders": replace(topic, partitions=(held, *rest))})
+                replicas = snapshot.topics["orders"].partitions[0].replicas
+                return triage.first_of_orders(snapshot, replicas=(*replicas, 4))
             case "some topics":
-                others = cluster.LogDir(
-                    "/data", cluster.ReplicaSizes([cluster.ReplicaSize("hidden", 0, 1, 0, False)]), 10**9, 9 * 10**8
-                )
-                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (others,)})
+                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (worlds.held(("hidden", 0, 1)),)})
             case "no quorum":
                 return replace(snapshot, quorum=None)
             case "no directories":
@@ -490,7 +479,7 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
             case "a vote":
                 assert snapshot.quorum is not None
                 voters = (*snapshot.quorum.voters, replace(snapshot.quorum.voters[0], id=4))
-                return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+                return triage.with_quorum(snapshot, voters=voters)
             case "topics unseen":
                 return with_failures(snapshot, "topics", [("", Failure("TOPIC_AUTHORIZATION_FAILED"))])
             case _:
