@@ -110,13 +110,13 @@ def test_precedence_and_sources(target: Target, topic: str) -> None:
         verbs.configured(target, verbs.BROKER, "", {key: "5000"}),
         verbs.configured(target, verbs.BROKER, "1", {key: "6000"}),
     ):
-        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.SET, "7000")) == ("NONE", None)
+        assert verbs.alter(target, verbs.TOPIC, topic, {own: "7000"}) == ("NONE", None)
         target.until(lambda: len(verbs.entries(target, verbs.TOPIC, topic, [own])[own]["synonyms"]) == 4)
         entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
         layers = [default, (key, "6000", DYNAMIC_BROKER), (key, "5000", DYNAMIC_DEFAULT)]
         assert sorted(verbs.synonyms(entry)) == sorted([*layers, (own, "7000", DYNAMIC_TOPIC)])
         assert (entry["value"], entry["config_source"]) == ("7000", DYNAMIC_TOPIC)
-        assert verbs.alter(target, verbs.TOPIC, topic, (own, verbs.DELETE, None)) == ("NONE", None)
+        assert verbs.alter(target, verbs.TOPIC, topic, {own: None}) == ("NONE", None)
         target.until(lambda: verbs.entries(target, verbs.TOPIC, topic, [own])[own]["value"] == "6000")
         entry = verbs.entries(target, verbs.TOPIC, topic, [own])[own]
         assert (sorted(verbs.synonyms(entry)), entry["config_source"]) == (sorted(layers), DYNAMIC_BROKER)

@@ -140,9 +140,8 @@ def explained(bindings: list[rights.Binding], topic: str) -> dict[str, bool]:
 )
 def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, bindings: list[rights.Binding]) -> None:
     topic = kept_topic
-    for server in (target.embedded, target.real):
-        if server is not None:
-            leads(server, topic)
+    for server in target.servers:
+        leads(server, topic)
     # A record in it, so that all replicas have the same log to fetch from.
     assert code(produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]

@@ -140,15 +140,14 @@ def _says(answer: Any, error: str) -> bool:
 def same(target: Target, group: str, topic: str, story: Story) -> list[Any]:
     """What the clusters answer to a story, which is the same."""
     told = []
-    for server in (target.embedded, target.real):
-        if server is not None:
-            teller = Teller(server, target.release, group, topic)
-            story(teller)
-            told.append(teller.heard)
-    for real, embedded in zip(told[-1], told[0], strict=True):
+    for server in target.servers:
+        teller = Teller(server, target.release, group, topic)
+        story(teller)
+        told.append(teller.heard)
+    for real, embedded in zip(told[0], told[-1], strict=True):
         found = "\n  ".join(differences(real["answer"], embedded["answer"]))
         assert not found, f"Kafka {target.release} and the embedded cluster differ in {real['asked']}:\n  {found}"
-    return [each["answer"] for each in told[-1]]
+    return [each["answer"] for each in told[0]]
 
 
 def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:

@@ -47,9 +47,8 @@ def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
     reaches a real broker in its own time."""
     wanted = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
     assert create_topics(target, {name: {0: [1]}}, wanted) == {name: FINE}
-    for server in (target.embedded, target.real):
-        if server is not None:
-            leads(server, name)
+    for server in target.servers:
+        leads(server, name)
     yield
     delete_topics(target, name)
 
@@ -125,13 +124,12 @@ def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) ->
 def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[int]]:
     """The error, and the places of the records at fault: the same everywhere, in words that tell each broker's time."""
     told = []
-    for server in (target.embedded, target.real):
-        if server is not None:
-            answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
-            (part,) = answer["responses"][0]["partition_responses"]
-            words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
-            places = [each["batch_index"] for each in part["record_errors"]]
-            told.append((code(part), places, words, part["error_message"], part["log_start_offset"]))
+    for server in target.servers:
+        answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
+        (part,) = answer["responses"][0]["partition_responses"]
+        words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
+        places = [each["batch_index"] for each in part["record_errors"]]
+        told.append((code(part), places, words, part["error_message"], part["log_start_offset"]))
     assert told[0] == told[-1]
     return told[0][:2]
 
@@ -217,7 +215,7 @@ def test_places_in_a_log(target: Target, name: str) -> None:
 
 def test_log_append_time(target: Target, name: str) -> None:
     with topic_with(target, name, message_timestamp_type="LogAppendTime"):
-        for server in (each for each in (target.embedded, target.real) if each is not None):
+        for server in target.servers:
             answer = server.ask(
                 "produce", 9, lambda m: produce_request(m, batch(b"a", times=[5]), name, 0, -1), 1, "admin"
             )

@@ -237,6 +237,6 @@ def test_any_broker_forwards(target: Target, topic: str) -> None:
     """§1: changes may be sent to each."""
     other, created = target.brokers[-1], f"{topic}-2"
     assert verbs.create_topics(target, {created: {0: [1]}}, broker=other) == {created: verbs.FINE}
-    assert verbs.alter(target, verbs.TOPIC, created, ("retention.ms", verbs.SET, "5"), broker=other) == verbs.FINE
+    assert verbs.alter(target, verbs.TOPIC, created, {"retention.ms": "5"}, broker=other) == verbs.FINE
     assert verbs.grow(target, created, 2, [[1]], broker=other) == verbs.FINE
     assert verbs.delete_topics(target, created, broker=other) == [(created, verbs.FINE)]

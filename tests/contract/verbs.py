@@ -61,20 +61,27 @@ def alter_each(
     return [((each["resource_type"], each["resource_name"]), error(each)) for each in answer["responses"]]
 
 
-def alter(target: Target, kind: int, name: str, *ops: Op, dry: bool = False, **to: Any) -> Error:
-    """The same for one resource: its error."""
-    ((_, told),) = alter_each(target, [((kind, name), ops)], dry=dry, **(_to(kind, name) | to))
+def alter(
+    target: Target, kind: int, name: str, *ops: Op | Mapping[str, str | None], dry: bool = False, **to: Any
+) -> Error:
+    """The same for one resource: its error. A mapping sets its keys, or deletes those whose value is None."""
+    wanted = [op for each in ops for op in (_ops(each) if isinstance(each, Mapping) else [each])]
+    ((_, told),) = alter_each(target, [((kind, name), wanted)], dry=dry, **(_to(kind, name) | to))
     return told
+
+
+def _ops(values: Mapping[str, str | None]) -> list[Op]:
+    return [(key, DELETE if value is None else SET, value) for key, value in values.items()]
 
 
 @contextmanager
 def configured(target: Target, kind: int, name: str, configs: Mapping[str, str]) -> Iterator[None]:
     """Inside, these configs are set on the resource; afterwards none of them is."""
-    assert alter(target, kind, name, *((key, SET, value) for key, value in configs.items())) == FINE
+    assert alter(target, kind, name, configs) == FINE
     try:
         yield
     finally:
-        assert alter(target, kind, name, *((key, DELETE, None) for key in configs)) == FINE
+        assert alter(target, kind, name, dict.fromkeys(configs)) == FINE
         target.until(lambda: not configs.keys() & values(target, kind, name, **_to(kind, name)).keys())
 
 
