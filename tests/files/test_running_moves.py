@@ -31,7 +31,7 @@ from console.plan import stale_throttles as throttles
 from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.session.lake_staging import Wish, Wished, stage_wishes
 from console.session.session import Session
-from tests.embedded.apply_fronts import Kac, commands_on, settings_of
+from tests.embedded.apply_fronts import Kac, settings_of
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 BROKERS = (1, 2, 3)
@@ -180,14 +180,6 @@ def _move(one: EmbeddedCluster) -> None:
         one.state.alter_config(config.broker_resource(broker), dict.fromkeys(throttles.RATES, "1000"))
     one.state.alter_config(config.topic_resource("orders"), {throttles.LISTS[0]: "0:1,0:2", throttles.LISTS[1]: "0:3"})
     assert start_move(one, "orders", 0, (3, 2)).code == 0
-
-
-@pytest.fixture
-def kac(
-    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Kac:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return commands_on(cluster, capsys)
 
 
 def _held(cluster: ThreadedCluster) -> object:
