@@ -1,8 +1,8 @@
-"""Pieces of clusters that tests are about, each with only what matters: ACLs, configs, topics, directories, edits."""
+"""Pieces of clusters that tests are about, each with only what matters: ACLs, configs, directories, edits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -34,15 +34,7 @@ def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> 
     return ConfigSet(tuple(ConfigEntry(key, value, source) for key, value in values.items()))
 
 
-def topic(name: str, *partitions: Sequence[int], internal: bool = False) -> cluster.Topic:
-    """A topic of partitions with these replicas, all of them in sync, led by the first."""
-    made = (cluster.Partition(n, each[0], tuple(each), tuple(each)) for n, each in enumerate(partitions))
-    return cluster.Topic(name, tuple(made), internal)
-
-
-def held(
-    *replicas: tuple[str, int, int], path: str = "/data", total: int = 10**9, usable: int = 9 * 10**8
-) -> cluster.LogDir:
+def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:
     """A directory with these replicas: topic, partition, bytes."""
     sizes = cluster.ReplicaSizes([cluster.ReplicaSize(*each, 0, False) for each in replicas])
     return cluster.LogDir("/data", sizes, total, usable)

@@ -67,10 +67,7 @@ def names(*edits: do.Edit) -> list[str]:
         (do.SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
         (do.SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
         (do.SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [rules.ISR_ABOVE_REPLICATION]),
-        (
-            do.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"),
-            [rules.UNCLEAN_ELECTION],
-        ),
+        (do.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
         (do.SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
         (do.SetConfig(topic_resource("t1"), "retention.ms", "0"), [rules.RETENTION_ZERO]),
         (do.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [rules.RETENTION_ZERO]),
@@ -99,10 +96,7 @@ def names(*edits: do.Edit) -> list[str]:
             do.SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0),
             [rules.THROTTLES_EVERYONE],
         ),
-        (
-            do.CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})),
-            [rules.ISR_ABOVE_REPLICATION],
-        ),
+        (do.CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})), [rules.ISR_ABOVE_REPLICATION]),
         (do.CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
     ],
 )

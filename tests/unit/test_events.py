@@ -132,6 +132,11 @@ def _own(resource: config.ConfigResource, entry: config.ConfigEntry) -> bool:
     return entry.source == config.own_source(resource)
 
 
+def at(kind: str, *where: Any) -> events.Place:
+    """A place of a kind, by its name."""
+    return events.Place(events.Kind[kind], *where)
+
+
 def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[events.Place, str]:
     """All that is shown of a snapshot where the other one knows the place too. read: the earlier of the two."""
     return dict(_shown(of, beside, read))
@@ -140,67 +145,53 @@ def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[events.Place,
 def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[events.Place, str]]:
     if "cluster" in read.read_at:
         for broker in of.cluster.brokers:
-            yield events.Place(events.Kind.BROKER, changes.BrokerTarget(broker.id)), "fenced" if broker.fenced else "up"
+            yield at("BROKER", changes.BrokerTarget(broker.id)), "fenced" if broker.fenced else "up"
     if all("quorum" in each.read_at and (each.quorum or "cluster" in each.read_at) for each in (of, beside)):
         number = of.quorum.leader_id if of.quorum else of.cluster.controller_id
         if number >= 0:
-            yield events.Place(events.Kind.CONTROLLER, config.CLUSTER_DEFAULT), str(number)
+            yield at("CONTROLLER", config.CLUSTER_DEFAULT), str(number)
     if "quorum" in read.read_at and of.quorum is not None and beside.quorum is not None:
         for voter in of.quorum.voters:
-            yield events.Place(events.Kind.VOTER, changes.VoterTarget(voter.id, voter.directory_id)), events.VOTES
+            yield at("VOTER", changes.VoterTarget(voter.id, voter.directory_id)), events.VOTES
     if "topics" in read.read_at:
         for name, topic in of.topics.items():
-            yield (
-                events.Place(events.Kind.TOPIC, changes.TopicTarget(name), events.PARTITIONS),
-                str(len(topic.partitions)),
-            )
+            yield at("TOPIC", changes.TopicTarget(name), events.PARTITIONS), str(len(topic.partitions))
             other = beside.topics.get(name)
             if other is None:
                 continue
             assert topic.topic_id is not None
-            yield events.Place(events.Kind.TOPIC, changes.TopicTarget(name), events.ID), topic.topic_id
+            yield at("TOPIC", changes.TopicTarget(name), events.ID), topic.topic_id
             for one, its in zip(topic.partitions, other.partitions, strict=False):
-                yield (
-                    events.Place(events.Kind.REPLICAS, changes.MoveTarget(name, one.number)),
-                    ",".join(map(str, one.replicas)),
-                )
+                place = changes.PartitionTarget(name, one.number)
+                yield at("REPLICAS", changes.MoveTarget(name, one.number)), ",".join(map(str, one.replicas))
                 if one.leader >= 0:
-                    yield events.Place(events.Kind.LEADER, changes.PartitionTarget(name, one.number)), str(one.leader)
+                    yield at("LEADER", place), str(one.leader)
                 for number in set(one.isr) & set(its.replicas):
-                    yield (
-                        events.Place(events.Kind.ISR, changes.PartitionTarget(name, one.number), str(number)),
-                        events.IN_SYNC,
-                    )
+                    yield at("ISR", place, str(number)), events.IN_SYNC
     for resource in of.configs.keys() & beside.configs.keys():
         for entry in of.configs[resource]:
             if _own(resource, entry):
-                yield (
-                    events.Place(events.Kind.CONFIG, resource, entry.name),
-                    HIDDEN if entry.hidden else entry.value or "",
-                )
+                yield at("CONFIG", resource, entry.name), HIDDEN if entry.hidden else entry.value or ""
     if "quotas" in read.read_at:
         for entity, values in of.quotas.items():
             for key, value in values.items():
-                yield events.Place(events.Kind.QUOTA, entity, key), repr(value)
+                yield at("QUOTA", entity, key), repr(value)
     if "acls" in read.read_at:
         for binding in of.acls:
-            yield events.Place(events.Kind.ACL, binding), events.PRESENT
+            yield at("ACL", binding), events.PRESENT
     if "scram" in read.read_at:
         for user, credentials in of.scram.items():
             for each in credentials:
-                yield events.Place(events.Kind.SCRAM, changes.ScramUser(user, each.mechanism)), str(each.iterations)
+                yield at("SCRAM", changes.ScramUser(user, each.mechanism)), str(each.iterations)
     if "tokens" in read.read_at:
         for id_, token in of.tokens.items():
-            yield events.Place(events.Kind.TOKEN, changes.TokenTarget(id_)), str(token.expires)
+            yield at("TOKEN", changes.TokenTarget(id_)), str(token.expires)
     if "groups" in read.read_at:
         for name, group in of.groups.items():
-            yield events.Place(events.Kind.GROUP, changes.GroupTarget(name), events.STATE), group.state
+            yield at("GROUP", changes.GroupTarget(name), events.STATE), group.state
             other_group = beside.groups.get(name)
             if group.members is not None and other_group is not None and other_group.members is not None:
-                yield (
-                    events.Place(events.Kind.GROUP, changes.GroupTarget(name), events.MEMBERS),
-                    str(len(group.members)),
-                )
+                yield at("GROUP", changes.GroupTarget(name), events.MEMBERS), str(len(group.members))
 
 
 @given(_two())

@@ -102,14 +102,7 @@ def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Not
             ],
             False,
         ),
-        (
-            [
-                change(1, rate(1), rate(2, BOB), hours=1),
-                *answered(1),
-                log.Closed(log.Place(1, 0), AT, ""),
-            ],
-            True,
-        ),
+        ([change(1, rate(1), rate(2, BOB), hours=1), *answered(1), log.Closed(log.Place(1, 0), AT, "")], True),
         (
             [
                 change(1, rate(1), rate(2, BOB), hours=1),

@@ -132,10 +132,7 @@ def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: do.Edit
 
 @given(NAMES, st.sampled_from(LISTS), NAMES)
 def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key: str, value: str) -> None:
-    for edit in (
-        do.SubtractConfig(topic_resource(topic), key, value),
-        do.UnsetConfig(topic_resource(topic), key),
-    ):
+    for edit in (do.SubtractConfig(topic_resource(topic), key, value), do.UnsetConfig(topic_resource(topic), key)):
         text = leftover_command(StaleThrottle(edit, value, "why"))
         (statement,) = parse(text)
         assert is_harmless(text)

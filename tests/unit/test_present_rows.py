@@ -223,35 +223,22 @@ def test_trouble_names_the_worst_first() -> None:
     assert present_topics.trouble(cluster.Topic("t", (partitions[1],)), 2) == []
 
 
-def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1,)))))[-1]
-        == "missing 2"
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 2, (1, 2), (1, 2)))))[-1]
-        == "preferred 1"
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, 1, (1, 2), (1, 2)))))[-1]
-        == ""
-    )
-    assert (
-        texts(present_topics.PARTITIONS.cells(present_topics.PartitionRow(cluster.Partition(3, -1, (1, 2), ()))))[-1]
-        == "no leader"
-    )
+@pytest.mark.parametrize(
+    ("leader", "isr", "note"),
+    [(1, (1,), "missing 2"), (2, (1, 2), "preferred 1"), (1, (1, 2), ""), (-1, (), "no leader")],
+)
+def test_partitions_say_what_is_missing_and_which_leader_is_preferred(
+    leader: int, isr: tuple[int, ...], note: str
+) -> None:
+    row = present_topics.PartitionRow(cluster.Partition(3, leader, (1, 2), isr))
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == note
+
+
+def test_a_partition_that_moves_says_where_to() -> None:
     move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
-    assert (
-        texts(
-            present_topics.PARTITIONS.cells(
-                present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-            )
-        )[-1]
-        == "moves 1,2 → 1,4"
-    )
-    assert present_topics.PARTITIONS.data(
-        present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-    )["moves_to"] == [1, 4]
+    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
+    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
@@ -304,10 +291,19 @@ def test_who_does_not_answer_is_told_in_its_number(silent: tuple[int, ...], said
 
 
 def rows_of(*edits: object, only: bool = False) -> list[configs.ConfigRow]:
-    known = snapshot()
+    return rows_in(ORDERS, snapshot(), *edits, only=only)
+
+
+def rows_in(
+    resource: config.ConfigResource, known: Snapshot, *edits: object, only: bool = False
+) -> list[configs.ConfigRow]:
     plan = staged(*edits, known=known)
-    lines = configs.staged_lines(ORDERS, plan, known)
-    return configs.config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
+    lines = configs.staged_lines(resource, plan, known)
+    return configs.config_rows(resource, known.configs[resource], lines, plan, overrides_only=only)
+
+
+def cells_of(row: configs.ConfigRow) -> list[str]:
+    return texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1)))
 
 
 def test_overrides_and_staged_keys_come_first() -> None:
@@ -322,11 +318,7 @@ def test_overrides_and_staged_keys_come_first() -> None:
 def test_a_key_that_only_the_plan_names_has_a_row() -> None:
     edit = do.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
-    plan = staged(edit, known=known)
-    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
-    rows = configs.config_rows(
-        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=True
-    )
+    rows = rows_in(config.CLUSTER_DEFAULT, known, edit, only=True)
     assert [row.key for row in rows] == ["log.cleaner.threads"]
 
 
@@ -352,40 +344,25 @@ def test_log_levels_are_no_overrides() -> None:
 
 
 def test_a_pending_row_shows_old_and_new() -> None:
-    cells = texts(
-        configs.CONFIGS.cells(configs.ConfigLine(rows_of(do.SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1))
-    )
+    cells = cells_of(rows_of(do.SetConfig(ORDERS, "retention.ms", "3600000"))[0])
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
-    cells = texts(configs.CONFIGS.cells(configs.ConfigLine(rows_of(do.UnsetConfig(ORDERS, "retention.ms"))[0], 1)))
+    cells = cells_of(rows_of(do.UnsetConfig(ORDERS, "retention.ms"))[0])
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
 
 
 def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
-    assert (
-        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[
-            5
-        ]
-        == "······"
-    )
+    assert cells_of(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True))[5] == "······"
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
-    plan = staged(do.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
-    lines = configs.staged_lines(config.CLUSTER_DEFAULT, plan, known)
-    row = configs.config_rows(
-        config.CLUSTER_DEFAULT, known.configs[config.CLUSTER_DEFAULT], lines, plan, overrides_only=False
-    )[0]
-    told = " ".join(texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1))))
+    edit = do.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2"))
+    told = " ".join(cells_of(rows_in(config.CLUSTER_DEFAULT, known, edit)[0]))
     assert "······" in told
     assert "hunter2" not in told
 
 
-def test_an_empty_value_is_not_an_absent_one() -> None:
-    empty = replace(SEGMENT, value="")
-    absent = replace(SEGMENT, value=None)
-    shown = [
-        texts(configs.CONFIGS.cells(configs.ConfigLine(configs.ConfigRow("k", entry, None, None, False), 1)))[5]
-        for entry in (empty, absent)
-    ]
-    assert shown == ['""', "–"]
+@pytest.mark.parametrize(("value", "shown"), [("", '""'), (None, "–")])
+def test_an_empty_value_is_not_an_absent_one(value: str | None, shown: str) -> None:
+    entry = replace(SEGMENT, value=value)
+    assert cells_of(configs.ConfigRow("k", entry, None, None, False))[5] == shown
 
 
 def test_details_tell_type_chain_and_what_lies_beneath() -> None:

@@ -23,6 +23,8 @@ from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, 
 from console.wire.assignments import consumer_assignment, consumer_subscription
 from tests.support.kafka_messages import response
 
+ID = UUID(int=2**127 + 5)
+
 
 def made(api: str, version: int, **given: Any) -> Any:
     """A response of a version; Any, since kio types its numbers more narrowly than Python does."""
@@ -66,7 +68,7 @@ def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
         isr, offline = ([1], [2]) if leader < 0 else ([1, 2], [])
         return (code, number, leader, 1, [1, 2], isr, offline)
 
-    def topic(name: str | None, *partitions: Any, code: int = 0, id_: UUID | None = UUID(int=2**127 + 5)) -> Any:
+    def topic(name: str | None, *partitions: Any, code: int = 0, id_: UUID | None = ID) -> Any:
         return {"error_code": code, "name": name, "topic_id": id_, "is_internal": False, "partitions": partitions}
 
     topics = [

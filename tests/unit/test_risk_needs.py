@@ -160,10 +160,7 @@ def default(key: str, value: str) -> do.SetConfig:
         (default("min.insync.replicas", "1"), []),
         (default("log.retention.ms", "1000"), [rules.RETENTION_TINY]),
         (default("message.max.bytes", "1000"), [rules.MESSAGE_SIZE_LOWERED]),
-        (
-            do.SetConfig(config.broker_resource(1), "unclean.leader.election.enable", "true"),
-            [rules.UNCLEAN_ELECTION],
-        ),
+        (do.SetConfig(config.broker_resource(1), "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
         (
             do.SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001),
             [rules.QUOTA_NEAR_ZERO],

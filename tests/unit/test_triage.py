@@ -245,13 +245,17 @@ def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, reassignments=(cluster.Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
 
 
-def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
-    """The log of orders/0 read at each tick, in the state of the last of these ticks."""
+def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets]]) -> ObservedLogs:
+    """The logs as polls up to a tick saw them. at: what is seen at each."""
     observations = ObservedLogs()
     for each in range(tick + 1):
-        state = states[max(at for at in states if at <= each)]
-        observations = logs_after(observations, {("orders", 0): state}, (START + each * TICK).timestamp())
+        observations = logs_after(observations, at(each), (START + each * TICK).timestamp())
     return observations
+
+
+def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
+    """The log of orders/0 read at each tick, in the state of the last of these ticks."""
+    return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
 
 
 LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 3, 40), confirmed=True)
@@ -363,11 +367,8 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 def _whole_logs(tick: int) -> Facts:
     """Six partitions with 100 records each."""
-    observations = ObservedLogs()
-    for each in range(tick + 1):
-        found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-        observations = logs_after(observations, found, (START + each * TICK).timestamp())
-    return Facts(observations)
+    found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
+    return Facts(logs_seen(tick, lambda _: found))
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
@@ -789,7 +790,6 @@ def test_a_reassignment_that_gets_bytes_is_work() -> None:
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each partition of orders moves to broker 3, as a replacement moves them: it is in no ISR until all is copied."""
-    moved = _moves(snapshot, tick)
     moving = each_of_orders(
         _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
     )

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.config import topic_resource
-from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim, Severity
 from console.triage.diagnosis import Verdict, diagnose
@@ -19,13 +19,12 @@ from tests.unit import test_triage as triage
 
 def written(until: int, tick: int) -> Facts:
     """The log of orders/3 grows at each tick until this one."""
-    observations = ObservedLogs()
-    for each in range(tick + 1):
+
+    def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
         end = 100 + 7 * min(each, until)
-        observations = logs_after(
-            observations, {("orders", 3): LogOffsets(0, end, end)}, (triage.START + each * triage.TICK).timestamp()
-        )
-    return Facts(observations)
+        return {("orders", 3): LogOffsets(0, end, end)}
+
+    return Facts(triage.logs_seen(tick, seen))
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:

@@ -31,10 +31,7 @@ def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
     """A transaction of five minutes' timeout that began at the first poll, its last record at a tick."""
-    logs = ObservedLogs()
-    for each in range(tick + 1):
-        at = (triage.START + each * triage.TICK).timestamp()
-        logs = logs_after(logs, {place: LogOffsets(0, stable, 110 + 50 * each)}, at)
+    logs = triage.logs_seen(tick, lambda each: {place: LogOffsets(0, stable, 110 + 50 * each)})
     last = triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
     one = OpenTransaction(*place, Producer(77, 3, 9, last, 2, stable), confirmed=True)
     id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, 300_000, triage.now_ms(0), frozenset({place}))
