@@ -31,16 +31,16 @@ from console.language.verbs.show import Show
 from console.language.verbs.undo import Redo, Undo
 from console.model.codes import AclResourceType
 from console.model.quota import QuotaEntity
-from console.operations import goals as operations_goals
+from console.operations import goals as goal
 from tests.language import strategies
 
 goals = st.one_of(
-    st.builds(operations_goals.Drain, strategies.replicas),
-    st.builds(operations_goals.Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
-    st.just(operations_goals.Balance()),
-    st.builds(operations_goals.Replicate, strategies.NAMES, st.integers(0, 2**15 - 1)),
-    st.builds(operations_goals.DrainDir, st.integers(0, 2**31 - 1), strategies.NAMES),
-    st.builds(operations_goals.Restore, st.integers(0, 2**63 - 1)),
+    st.builds(goal.Drain, strategies.replicas),
+    st.builds(goal.Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+    st.just(goal.Balance()),
+    st.builds(goal.Replicate, strategies.NAMES, st.integers(0, 2**15 - 1)),
+    st.builds(goal.DrainDir, st.integers(0, 2**31 - 1), strategies.NAMES),
+    st.builds(goal.Restore, st.integers(0, 2**63 - 1)),
 )
 
 
