@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from console.session.applying import check_plan
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
@@ -52,12 +53,7 @@ def quick_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
 
 
-@pytest.fixture
-async def session(quick_cluster: KafkaCluster) -> AsyncIterator[Session]:
-    client = AdminClient(ConnectionSettings(bootstrap=quick_cluster.addresses))
-    client.start()
-    yield Session(client, Context("test", "tests", client.settings), "test")
-    client.close()
+session = worlds.session("quick_cluster")
 
 
 async def write(bootstrap: str, now: int) -> None:

@@ -17,9 +17,8 @@ from console.collecting.collect import LastStates, State, collect
 from console.contexts import Context
 from console.lake.journals import journals_at, read_journal
 from console.lake.lake import Lake
-from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.codes import PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -28,6 +27,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from tests.lake.landed_rows import landed_in
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -37,15 +37,7 @@ PLANTED = "planted-password-8842"
 NAME = "collect-orders"
 PAIR = QuotaEntity.of({"user": "collect,user", "client-id": None})
 DAVE = ScramUser("collect-dave", ScramMechanism.parse("SCRAM-SHA-256"))
-ACL = Acl(
-    AclResourceType.parse("TOPIC"),
-    "collect:",
-    PatternType.parse("PREFIXED"),
-    "User:collect-user",
-    "*",
-    AclOperation.parse("READ"),
-    Permission.parse("DENY"),
-)
+ACL = worlds.acl("User:collect-user", "READ", "TOPIC", "collect:", pattern="PREFIXED", permission="DENY")
 CREATE = (plan_edits.CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
 SETTING: tuple[plan_edits.Edit, ...] = (
     plan_edits.SetConfig(topic_resource(NAME), "retention.ms", "7200000"),

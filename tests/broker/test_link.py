@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +20,7 @@ from console.model.secret import Secret
 from console.wire.schemas import for_version, version_range
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.worlds import linked
 
 NOBODY = ("127.0.0.1", 1)
 
@@ -41,15 +41,6 @@ def broker_configs(broker_id: int) -> Any:
 
 def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
     return ConnectionSettings(bootstrap=addresses, **settings)
-
-
-@asynccontextmanager
-async def linked(settings: ConnectionSettings) -> AsyncIterator[Link]:
-    link = Link(settings)
-    try:
-        yield link
-    finally:
-        await link.close()
 
 
 # --- versions and routes

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from console.admin import acls, configs, topics
-from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
@@ -20,6 +19,7 @@ from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource
 from console.plan.risk_rules import NAMES as RISKS
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, TOPICS, KafkaCommands
 
@@ -55,11 +55,8 @@ def kafka_commands() -> Iterator[KafkaCommands]:
 
 def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:
     async def asked() -> Any:
-        link = Link(ConnectionSettings(bootstrap=kafka.addresses))
-        try:
+        async with worlds.linked(ConnectionSettings(bootstrap=kafka.addresses)) as link:
             return await operation(link, *arguments)
-        finally:
-            await link.close()
 
     return asyncio.run(asked())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -19,6 +18,7 @@ from console.contexts.context import NEVER
 from console.model.cluster import Topic
 from console.model.rates import SHORTEST, Rate, Rates, RateTotals
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
@@ -34,13 +34,7 @@ def topic_rate(rates: Rates, topic: Topic) -> Rate:
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
-@pytest.fixture
-async def session(kafka: KafkaCluster) -> AsyncIterator[Session]:
-    settings = ConnectionSettings(bootstrap=kafka.addresses)
-    client = AdminClient(settings)
-    client.start()
-    yield Session(client, Context("test", "test", settings, journal=False))
-    client.close()
+session = worlds.session("kafka", journal=False)
 
 
 async def produce(kafka: KafkaCluster, topic: str) -> None:

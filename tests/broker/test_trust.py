@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +35,7 @@ from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.terminal_front import Terminal
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
@@ -46,12 +46,7 @@ ROUNDS = [8, pytest.param(40, marks=pytest.mark.long)]
 KILLS = [8, pytest.param(40, marks=pytest.mark.long)]
 
 
-@pytest.fixture
-async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses, visible_timeout=0.05))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("kafka", visible_timeout=0.05)
 
 
 def session_of(client: AdminClient) -> Session:

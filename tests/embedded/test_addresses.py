@@ -28,6 +28,7 @@ from console.model.identity import Node
 from console.model.nodes import shared_addresses
 from console.model.secret import Secret
 from console.wire.connection import AnotherNode, ConnectFailed, Connection, connect
+from tests.support import worlds
 from tests.support.free_ports import free_ports
 from tests.support.older_brokers import like
 
@@ -148,13 +149,12 @@ def test_a_fenced_broker_shares_nothing() -> None:
 @asynccontextmanager
 async def known(release: str = "4.4") -> AsyncIterator[tuple[EmbeddedCluster, Link]]:
     """Three brokers, of which a link knows the addresses."""
-    async with EmbeddedCluster(like(release, brokers=3)) as cluster:
-        link = Link(ConnectionSettings(tuple(cluster.addresses.values())[:1]))
-        try:
-            await describe_cluster(link)
-            yield cluster, link
-        finally:
-            await link.close()
+    async with (
+        EmbeddedCluster(like(release, brokers=3)) as cluster,
+        worlds.linked(ConnectionSettings(tuple(cluster.addresses.values())[:1])) as link,
+    ):
+        await describe_cluster(link)
+        yield cluster, link
 
 
 def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost") -> None:

@@ -139,15 +139,9 @@ def test_names_that_collide_are_refused_when_they_are_staged(
 
 async def test_marked_topics_are_deleted_by_their_number(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("tmp-4")
+        await it.press("2", shows="tmp-4")
         await it.press("slash")
-        await it.type("tmp-")
-        await it.press("enter", "asterisk", "D")
-        await it.shows("staged: 5")
-        await it.press("7", "A")
-        await it.shows("Type 5, the subject of topic-deleted")
-        await it.type("5")
-        await it.press("enter")
-        await it.shows("applied: 5 entities in 1 request")
+        await it.type("tmp-", "enter", "asterisk", "D", shows="staged: 5")
+        await it.press("7", "A", shows="Type 5, the subject of topic-deleted")
+        await it.type("5", "enter", shows="applied: 5 entities in 1 request")
     assert not set(TMP) & topics(cluster)

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from console.admin.groups import list_groups
-from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
@@ -21,6 +20,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
 from console.model.coordinators import OFFSETS, partition_of
+from tests.support import worlds
 from tests.support.triage_watch import watching
 
 
@@ -153,13 +153,10 @@ async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
 
 async def test_nothing_is_missing_where_the_coordinators_are_there() -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
-        link = Link(ConnectionSettings(tuple(running.addresses.values())))
-        try:
+        async with worlds.linked(ConnectionSettings(tuple(running.addresses.values()))) as link:
             assert not (await list_groups(link)).failures, "there is no such topic yet"
             seed(running)
             listing = await list_groups(link)
-        finally:
-            await link.close()
         assert not listing.failures
         assert set(listing.groups) == {"calm", "other"}
 

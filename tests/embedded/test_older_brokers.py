@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,20 +12,17 @@ from console.cli import main as cli
 from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.model.releases import runs_on_zookeeper
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.older_brokers import OLDER, known_release, like
 from tests.tui.console_app import Driven
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ThreadedCluster]:
-    """Three brokers with topics and groups."""
-    with run_in_thread(like("2.8", scenario="quiet")) as running:
-        yield running
+server = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
+"""Three brokers with topics and groups."""
 
 
 def kac(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster, *words: str) -> tuple[int, str, str]:
@@ -67,8 +63,7 @@ async def test_the_screen_names_the_release(server: ThreadedCluster) -> None:
         app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
         async with app.run_test(size=(120, 40)) as pilot:
             it = Driven(app, pilot, client)
-            await it.shows("kafka 2.8")
-            await it.shows("ctrl 1")
+            await it.shows("kafka 2.8", "ctrl 1")
             assert runs_on_zookeeper(app.session.snapshot.versions[1].apis)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -20,14 +20,11 @@ from console.model.time_lag import Spot, Written
 from console.session.session import Session
 from tests.embedded.poisoned import GROUP, POISON, TIME, TOPIC, poisoned
 from tests.embedded.record_batches import START, batch
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    """A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
-    with poisoned() as cluster:
-        yield cluster
+running = worlds.running(poisoned, scope="module")
+"""A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 from collections.abc import Iterator
@@ -11,16 +10,10 @@ from typing import Any
 
 import pytest
 
-from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.answers.results import Printer
-from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
-from console.language.grammar import parse
 from console.model.record_masks import mask_path
-from console.session.script_runner import Runner
-from console.session.session import Session
 from tests.embedded.poisoned import HOSTILE, poisoned
+from tests.support import worlds
 
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
@@ -30,18 +23,7 @@ def records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
         yield running
 
 
-async def run(running: ThreadedCluster, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
-    """What a script prints, and its exit code."""
-    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
-    client.start()
-    out = io.StringIO()
-    try:
-        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
-        runner = Runner(session, text, Printer(output, out))
-        await runner.carry_out(parse(text))
-    finally:
-        client.close()
-    return out.getvalue(), runner.exit_code()
+run = worlds.script
 
 
 async def found(running: ThreadedCluster, text: str) -> list[dict[str, Any]]:

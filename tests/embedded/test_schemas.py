@@ -21,7 +21,6 @@ from console.admin.link import Link
 from console.admin.readable_records import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
 from console.admin.settings import ConnectionSettings, RegistrySettings, Store, TlsSettings
-from console.answers.results import Printer
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
@@ -30,8 +29,8 @@ from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance, SchemaKey
 from console.model.secret import Secret
-from console.session.script_runner import Runner
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
 from tests.support.certificates import Authority
 from tests.support.changing import make_topic
@@ -144,17 +143,9 @@ async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
 
 async def run(running: ThreadedCluster, text: str, output: str = "json", **changes: Any) -> str:
     """What a script prints."""
-    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
-    client.start()
-    out = io.StringIO()
-    try:
-        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
-        runner = Runner(session, text, Printer(output, out))
-        await runner.carry_out(parse(text))
-        assert runner.exit_code() == 0
-    finally:
-        client.close()
-    return out.getvalue()
+    out, code = await worlds.script(running, text, output, **changes)
+    assert code == 0
+    return out
 
 
 async def found(running: ThreadedCluster, text: str, **changes: Any) -> list[dict[str, Any]]:
@@ -604,9 +595,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
-        client.start()
-        try:
+        with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
             session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
             (statement,) = parse(f"records topic {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
@@ -615,5 +604,3 @@ async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
             assert record.value_encoding is not None
             assert record.value_encoding.why == "its schema is asked for"
             assert running.asked == []
-        finally:
-            client.close()

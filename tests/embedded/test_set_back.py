@@ -19,8 +19,9 @@ from console.plan.plan import EMPTY, stage
 from console.plan.staged import Staged
 from console.session import applying
 from console.session.session import Work
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
+from tests.support.worlds import Kac
 
 KEY, OURS, THEIRS = "retention.ms", "222222222", "111111111"
 
@@ -37,9 +38,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Threade
         yield made
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def test_what_was_set_back_before_is_counted(cluster: ThreadedCluster, kac: Kac) -> None:

@@ -29,6 +29,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
+from tests.support import worlds
 
 TOPICS = tuple(f"t{number:02}" for number in range(17))
 GROUPS = tuple(f"g{number:02}" for number in range(9))
@@ -65,11 +66,8 @@ def read(
     """What is read while a server fails all requests of an API that name a spoiler."""
 
     async def run() -> Any:
-        link = Link(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
-        try:
+        async with worlds.linked(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as link:
             return await work(link)
-        finally:
-            await link.close()
 
     fault = Fault(FailFor(code, spoilers), api=api)
     cluster.call(lambda c: c.faults.add(fault))

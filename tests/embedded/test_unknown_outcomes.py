@@ -13,10 +13,8 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli import main as cli
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.journal.entries import Answered, Ended, Entry, Intent, this_process
 from console.journal.file import JournalFile
@@ -33,6 +31,7 @@ from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history
@@ -47,11 +46,7 @@ def _short_checks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setattr(past, "IN_FLIGHT", 0.0)
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
-        yield running
+cluster = worlds.embedded(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]))
 
 
 @pytest.fixture
@@ -158,21 +153,10 @@ class Ran(NamedTuple):
     complaints: str
 
 
-@pytest.fixture(scope="module")
-def threaded() -> AsyncIterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
-        yield running  # type: ignore[misc]
+threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
 
-@pytest.fixture
-def kac(threaded: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", threaded.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
+kac = worlds.commands("threaded")
 
 
 GONE = Origin(this_process("run").host, "run", 4_194_305, "x")

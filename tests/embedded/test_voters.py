@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -16,15 +15,12 @@ from console.admin.link import CONTROLLER, Link
 from console.admin.settings import ConnectionSettings
 from console.cli.main import run
 from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=4, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=4, scenario="quiet"))
 
 
 def kac(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster, script: str, code: int = 0) -> str:

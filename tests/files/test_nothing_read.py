@@ -29,7 +29,7 @@ from console.model.yaml_places import FileProblems
 from console.plan.plan import EMPTY, marked, stage
 from console.plan.risk_rules import MOST_PRUNED, PRUNES_MANY
 from console.plan.risks import risks
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support.worlds import Kac, commands_on
 
 ENTITIES = tuple(
     ConfigResource(ResourceType(type_.number or 0), name)

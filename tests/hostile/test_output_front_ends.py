@@ -56,12 +56,8 @@ def world() -> Iterator[HostileCluster]:
 @asynccontextmanager
 async def session_on(cluster: HostileCluster) -> AsyncIterator[Session]:
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
-    client = AdminClient(settings)
-    client.start()
-    try:
+    with AdminClient(settings) as client:
         yield Session(client, Context(f"here{SENT}", "test", settings), "tests")
-    finally:
-        client.close()
 
 
 async def test_the_shell_draws_nothing_that_acts(

@@ -39,6 +39,7 @@ from tests.contract import controllers as contract
 from tests.contract.answers import differences
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, topic
+from tests.support import worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.manual_clock import ManualClock
@@ -52,17 +53,11 @@ SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[ThreadedCluster]:
-    """One that nothing changes."""
-    with run_in_thread(SPEC) as running:
-        yield running
+shared = worlds.cluster(SPEC, scope="module")
+"""One that nothing changes."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(controllers=3, observers=1, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
 
 def at(cluster: ThreadedCluster) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,7 +33,7 @@ from console.cli.mcp.queries import Queries
 from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service
 from console.cli.mcp.tools import TOOLS, Offer
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, start_move, striped
 from console.embedded.spec import ClusterSpec
@@ -43,6 +43,7 @@ from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTo
 from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from tests.support import worlds
 from tests.support.children import Child
 from tests.support.hostile_text import acted_upon
 from tests.support.kafka_cluster import KafkaCluster
@@ -58,13 +59,6 @@ CHANGING = ("alter", "create", "delete", "incremental", "update", "elect", "writ
 """How the names of APIs begin that change something."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(_fill)
-        yield running
-
-
 def _fill(cluster: EmbeddedCluster) -> None:
     state = cluster.state
     for name in ("orders", "returns"):
@@ -74,6 +68,9 @@ def _fill(cluster: EmbeddedCluster) -> None:
     state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1048576.0})
     code = (AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL"), "User:bob", "*")
     state.add_acl(Acl(*code, AclOperation.parse("READ"), Permission.parse("ALLOW")))
+
+
+cluster = worlds.cluster(ClusterSpec(brokers=3), _fill)
 
 
 @asynccontextmanager

@@ -40,6 +40,7 @@ from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
+from tests.support import worlds
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.manual_clock import ManualClock
@@ -489,14 +490,7 @@ DRAIN_POINTS = (
 """Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses))
-    made.start()
-    try:
-        yield made
-    finally:
-        made.close()
+client = worlds.client("racked_cluster")
 
 
 class Load:

@@ -23,7 +23,6 @@ from console.admin.settings import ConnectionSettings
 from console.cli.triage import watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.journal.operations import Over, operation_line
 from console.model.changes import CreateTopics, NewTopic
@@ -40,6 +39,7 @@ from console.session.snapshot_reader import Refused
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import KAFKA_3_9, running
@@ -69,13 +69,12 @@ class Asked:
                 hand.now += seconds
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
-        # Two brokers could not make it.
-        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    worlds.topic("orders", 6, 3),
+    # Two brokers could not make it.
+    worlds.topic("__consumer_offsets", [(1, 2)], internal=True),
+)
 
 
 @asynccontextmanager

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.embedded.poisoned import poisoned
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven, driven_on
 
 WIDE, NARROW = (160, 45), (149, 45)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(scenario="incident")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
 
 def beside(it: Driven) -> list[str]:
@@ -34,8 +30,7 @@ async def shows_beside(it: Driven, *texts: str) -> None:
 async def row(it: Driven, text: str) -> None:
     """Show only the rows with a text."""
     await it.press("slash")
-    await it.type(text)
-    await it.press("enter")
+    await it.type(text, "enter")
 
 
 async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster: ThreadedCluster) -> None:
@@ -95,10 +90,7 @@ async def test_what_the_levels_of_a_feature_bring(cluster: ThreadedCluster) -> N
         await shows_beside(it, "kraft.version  off", "controllers can be added and removed")
 
 
-@pytest.fixture(scope="module")
-def records() -> Iterator[ThreadedCluster]:
-    with poisoned() as running:
-        yield running
+records = worlds.running(poisoned, scope="module")
 
 
 async def test_a_record_whole(records: ThreadedCluster) -> None:
@@ -124,8 +116,7 @@ async def test_the_cursor_asks_no_broker(pane: str, first: str, last: str) -> No
     async with driven(size=WIDE) as it:
         await it.press(pane)
         await shows_beside(it, first)
-        await it.press("p")
-        await it.shows("paused")
+        await it.press("p", shows="paused")
         before = [*it.client.asked]
         await it.press("G")
         await it.until(lambda: last in beside(it)[0] and first not in beside(it)[0])

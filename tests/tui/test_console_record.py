@@ -18,7 +18,7 @@ from console.flight.flight_reader import FlightReader
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_name
-from tests.tui.console_app import Driven, driven
+from tests.tui.console_app import Driven
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -33,17 +33,14 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
         app = Console(session, ConsoleSettings())
         async with app.run_test(size=(300, 24)) as pilot:
             it = Driven(app, pilot, client)
-            await it.press("2")
-            await it.shows("checkout.orders")
-            await it.press("ctrl+o")
-            await it.shows("kac replay")
+            await it.press("2", shows="checkout.orders")
+            await it.press("ctrl+o", shows="kac replay")
             (file,) = (tmp_path / "state" / "kac" / "records").iterdir()
             assert file.name.startswith("prod-eu-")
             named = tmp_path / "mine.kacflight"
             await it.command(f"record {named}")
             await it.until(named.exists)
-            await it.command(f"record {named}")
-            await it.shows("no record was written")
+            await it.command(f"record {named}", shows="no record was written")
             await it.shows("it is there already")
         client.close()
     for each in (file, named):
@@ -55,7 +52,5 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
         assert {"metadata", "describe_cluster"} <= {api_name(answer.api_key) for answer in reader.answers()}
 
 
-async def test_a_console_that_records_nothing_says_so() -> None:
-    async with driven() as it:
-        await it.press("ctrl+o")
-        await it.shows("nothing is recorded here")
+async def test_a_console_that_records_nothing_says_so(it: Driven) -> None:
+    await it.press("ctrl+o", shows="nothing is recorded here")

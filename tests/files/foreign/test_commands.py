@@ -16,10 +16,10 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
-from tests.embedded.apply_fronts import Kac, commands_on
 from tests.files.foreign.test_kafka_listings import ACLS
 from tests.files.foreign.test_strimzi import TOPIC, USER
 from tests.files.foreign.test_topicctl import TOPIC as TOPICCTL
+from tests.support.worlds import Kac, commands_on
 
 ORDERS = "checkout.orders"
 
