@@ -92,10 +92,9 @@ def without_endpoints(state: State) -> State:
 
 
 @pytest.mark.parametrize("cluster_name", ["plain_cluster", "kafka39"])
-def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, lake: Lake) -> None:
     kafka: KafkaCluster = request.getfixturevalue(cluster_name)
     context = Context("real", "a test", ConnectionSettings(kafka.addresses))
-    lake = Lake.create(str(tmp_path / "lake"))
     first = collect(lake, [context])
     assert first.complete, first.message
     states = LastStates(lake)
@@ -143,13 +142,12 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
     assert PLANTED not in repr(edits)
 
 
-def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, tmp_path: Path) -> None:
+def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, lake: Lake) -> None:
     """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
     admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username="alice", password=Secret(kafka39.users["alice"]))
     as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)
     alice = Context("alice", "a test", as_alice, cluster_id=kafka39.cluster_id)
-    lake = Lake.create(str(tmp_path / "lake"))
     only_bob = ACL._replace(
         resource_name="collect-hidden",
         pattern_type=PatternType.parse("LITERAL"),

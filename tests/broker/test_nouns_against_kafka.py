@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -47,10 +46,7 @@ TOPIC_LINES = (
 )
 
 
-@pytest.fixture(scope="module")
-def kafka_commands() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as commands:
-        yield commands
+kafka_commands = worlds.running(KafkaCommands, scope="module")
 
 
 def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:

@@ -38,10 +38,7 @@ SECRET = "open sesame"
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[OidcServer]:
-    with oidc_server() as running_provider:
-        yield running_provider
+provider = worlds.running(oidc_server, scope="module")
 
 
 @pytest.fixture(autouse=True)

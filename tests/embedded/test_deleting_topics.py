@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.cli.main import run
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from tests.embedded.record_batches import batch
+from tests.support import worlds
 from tests.tui.console_app import driven_on
 
 TMP = [f"tmp-{number}" for number in range(5)]
@@ -29,12 +29,7 @@ def furnish(cluster: EmbeddedCluster) -> None:
             log.append(produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ThreadedCluster]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with run_in_thread(ClusterSpec(brokers=1)) as made:
-        made.call(furnish)
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=1), furnish)
 
 
 def topics(cluster: ThreadedCluster) -> set[str]:

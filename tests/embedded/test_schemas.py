@@ -66,10 +66,7 @@ MONEY = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; str
 TOPIC = "orders"
 
 
-@pytest.fixture(scope="module")
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
@@ -30,12 +29,7 @@ def _theirs(value: str, cluster: EmbeddedCluster) -> None:
     cluster.state.alter_config(topic_resource("t"), {KEY: value})
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ThreadedCluster]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with run_in_thread(ClusterSpec(brokers=1)) as made:
-        made.call(lambda each: add_topic(each.state, "t", 1, 1))
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
 
 
 kac = worlds.commands()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -145,14 +144,6 @@ async def test_a_check_comes_before_a_decision(
         await decide(session_of(client), number, Status.NOT_APPLIED, "I did not see it")
 
 
-class Ran(NamedTuple):
-    """A run: its exit code, and what it wrote."""
-
-    code: int
-    out: str
-    complaints: str
-
-
 threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
 
@@ -179,7 +170,7 @@ def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: 
 
 
 def test_a_killed_change_is_told_whole(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was applied, what is in doubt, and what was never sent: each of its 31 edits by its name."""
     left_behind(threaded, datetime.now(UTC))
@@ -199,7 +190,7 @@ def test_a_killed_change_is_told_whole(
 
 
 def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is_there(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = left_behind(threaded, datetime.now(UTC), edits=3, sent=0)
     journal.note(Sending(1, 0, datetime.now(UTC)))
@@ -214,7 +205,7 @@ def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)])
 def test_a_clock_that_was_set_back_is_named_and_nothing_waits_for_it(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start waits for requests that were sent moments ago; one of the future was not."""
     monkeypatch.setattr(past, "IN_FLIGHT", 3_600.0)

@@ -30,6 +30,7 @@ from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead
 from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
 from console.session.record_reading import _readable
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.children import Child
 from tests.support.older_brokers import like
@@ -180,10 +181,7 @@ def test_masks_of_documents_in_texts_end() -> None:
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,10 +29,9 @@ SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS = 36, 51
 PASSWORD = "correct horse"
 
 
-@pytest.fixture
-def impostor() -> Iterator[HostileCluster]:
-    with hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(scram={"ops": Secret(PASSWORD)}))) as cluster:
-        yield cluster
+impostor = worlds.running(
+    lambda: hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(scram={"ops": Secret(PASSWORD)})))
+)
 
 
 def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int = 1) -> Nodes:

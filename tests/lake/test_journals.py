@@ -488,8 +488,7 @@ def test_a_change_of_any_segment_is_news_of_its_journal_alone(tmp_path: Path) ->
     }
 
 
-def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
     folder = Path(lake.path(LANDED))
     folder.mkdir(parents=True)
     own = journal(tmp_path, journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]])))

@@ -398,11 +398,8 @@ def real() -> Iterator[QuorumCluster]:
     yield from running(lambda: QuorumCluster(observers=1))
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaCommands]:
-    """Kafka's commands; 4.4 was published without them."""
-    with KafkaCommands(KAFKA_4_3) as commands:
-        yield commands
+kafka = worlds.running(lambda: KafkaCommands(KAFKA_4_3), scope="module")
+"""Kafka's commands; 4.4 was published without them."""
 
 
 def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

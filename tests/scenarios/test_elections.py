@@ -481,12 +481,7 @@ FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("racked_cluster", known=1)
 
 
 async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:

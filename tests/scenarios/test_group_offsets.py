@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -215,10 +215,7 @@ SCOPES = (
 )
 
 
-@pytest.fixture(scope="module")
-def tool() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as running:
-        yield running
+tool = worlds.running(KafkaCommands, scope="module")
 
 
 async def test_every_form_is_what_kafkas_own_tool_exports(

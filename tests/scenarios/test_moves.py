@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +45,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.triage.symptoms import Subject
 from tests.scenarios.test_elections import ran, session_on
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import BOTH, RACKS
@@ -253,12 +253,7 @@ REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 DRAINED = 3
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("racked_cluster", known=1)
 
 
 async def polled(client: AdminClient) -> Session:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any
@@ -259,10 +259,7 @@ TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 Kac = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as made:
-        yield made
+commands = worlds.running(KafkaCommands, scope="module")
 
 
 @pytest.fixture

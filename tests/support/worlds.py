@@ -131,9 +131,9 @@ def acl(
 # -- what asks a cluster -----------------------------------------------------------------------------------------------
 
 
-def settings(cluster: Any, **changes: Any) -> ConnectionSettings:
-    """What connects to a cluster, embedded or real. changes: of the settings."""
-    return ConnectionSettings(parse_bootstrap(cluster.bootstrap), **changes)
+def settings(cluster: Any, known: int | None = None, **changes: Any) -> ConnectionSettings:
+    """What connects to a cluster, embedded or real. known: how many of its brokers; None for all."""
+    return ConnectionSettings(parse_bootstrap(cluster.bootstrap)[:known], **changes)
 
 
 def _asks(names: tuple[str, ...], made: Callable[..., Any]) -> Any:
@@ -229,12 +229,16 @@ async def script(cluster: Any, text: str, output: str = "text", **changes: Any) 
     return out.getvalue(), runner.exit_code()
 
 
-def commands_on(cluster: Any, capsys: pytest.CaptureFixture[str]) -> Kac:
-    """Runs a command on a cluster in this process."""
+def commands_on(
+    cluster: Any, capsys: pytest.CaptureFixture[str], looks_at: Callable[[str], object] = lambda text: None
+) -> Kac:
+    """Runs a command on a cluster in this process. looks_at: is given all that it writes."""
 
     def run(command: str, *arguments: str) -> Ran:
         code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        return Ran(code, *capsys.readouterr())
+        ran = Ran(code, *capsys.readouterr())
+        looks_at(ran.out + ran.complaints)
+        return ran
 
     return run
 

@@ -94,6 +94,11 @@ class Driven:
         """All lines."""
         return "\n".join(self.lines)
 
+    @property
+    def edits(self) -> list[Any]:
+        """The edits of the plan, in their order."""
+        return [each.edit for each in self.app.session.plan.staged]
+
     def line(self, part: str) -> str:
         """The first line that contains a text. Raises AssertionError where none does."""
         found = next((line for line in self.lines if part in line), None)
@@ -145,6 +150,11 @@ class Driven:
         await self.press("colon")
         self.app.bar.line.open(text=text)
         await self.press("enter", shows=shows)
+
+    async def filter(self, text: str, shows: str = "") -> None:
+        """Show only the rows with a text."""
+        await self.press("slash")
+        await self.type(text, "enter", shows=shows)
 
     async def painted(self) -> None:
         """Wait until all widgets have handled what was sent to them and what that sent in turn, and are laid out."""

@@ -24,7 +24,7 @@ async def test_e_opens_the_bar_with_the_key_and_stages_what_is_typed(it: Driven)
     await it.press("j", "e")
     assert it.app.bar.line.text == "set topic orders retention.ms="
     await it.type("1d", "enter", shows="staged: topic orders retention.ms")
-    assert [staged.edit for staged in it.app.session.plan.staged] == [SetConfig(ORDERS, "retention.ms", "86400000")]
+    assert it.edits == [SetConfig(ORDERS, "retention.ms", "86400000")]
     await it.shows("604800000 → 86400000")
     assert "O*" in it.line("retention.ms")
     await it.shows("7 Plan*1")
@@ -34,7 +34,7 @@ async def test_e_opens_the_bar_with_the_key_and_stages_what_is_typed(it: Driven)
 async def test_x_deletes_an_override_and_takes_a_staged_edit_back(it: Driven) -> None:
     await it.press("j", "enter", shows="2 overrides of")
     await it.press("x")
-    assert [staged.edit for staged in it.app.session.plan.staged] == [UnsetConfig(ORDERS, "cleanup.policy")]
+    assert it.edits == [UnsetConfig(ORDERS, "cleanup.policy")]
     await it.shows("compact,delete → delete")
     await it.press("x")
     assert not it.app.session.plan
@@ -183,7 +183,7 @@ async def test_quotas_are_edited_from_the_tree(it: Driven) -> None:
     assert it.app.bar.line.text == "set user alice "
     await it.type("producer_byte_rate=2MB/s", "enter")
     alice = QuotaEntity.of({"user": "alice"})
-    assert [staged.edit for staged in it.app.session.plan.staged] == [SetQuota(alice, "producer_byte_rate", 2e6)]
+    assert it.edits == [SetQuota(alice, "producer_byte_rate", 2e6)]
     await it.shows("→ 2 MB/s")
     await it.press("x")
     assert not it.app.session.plan

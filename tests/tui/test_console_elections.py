@@ -58,17 +58,13 @@ async def on_topic(it: Driven, name: str) -> None:
     await it.press("g", *["j"] * names.index(name))
 
 
-def edits(it: Driven) -> list[object]:
-    return [each.edit for each in it.app.session.plan.staged]
-
-
 async def test_brokers_say_whom_to_elect_and_the_key_stages_it(cluster: ThreadedCluster, it: Driven) -> None:
     await it.press("1")
     await it.until(lambda: "127.0.0.1" in it.text)
     assert "Elect" in it.line("Host")
     await it.shows("fenced", "4 topics")
     await it.press("j", "E", shows="staged: leader of away/2")
-    assert edits(it) == [ElectPreferred("away", 2)]
+    assert it.edits == [ElectPreferred("away", 2)]
     await it.press("7", shows="elect broker 1, its preferred replica; now 3 leads")
     await it.shows("leaders by broker: 1: 3 → 4, 3: 2 → 1")
     await it.press("A", shows="Apply 1 edit")
@@ -78,7 +74,7 @@ async def test_brokers_say_whom_to_elect_and_the_key_stages_it(cluster: Threaded
     await it.press("1")
     await it.press("g", "j", "j", "j", "E", shows="each partition is led by its preferred replica")
     await it.press("g", "E", shows="staged: 2 edits; not needed: it stays without a leader: broker 4, its")
-    assert edits(it) == [ElectPreferred("away", 1), ElectPreferred("well", 0)]
+    assert it.edits == [ElectPreferred("away", 1), ElectPreferred("well", 0)]
 
 
 async def test_before_the_topics_are_read_it_is_not_said_that_all_is_well() -> None:
@@ -108,7 +104,7 @@ async def test_topics_and_partitions_stage_their_elections(cluster: ThreadedClus
         await it.press("tab", shows="preferred 1")
         await it.press("E", shows="broker 1, its preferred replica, leads already")
         await it.press("j", "E", shows="staged: leader of away/1")
-        assert edits(it) == [ElectPreferred("away", 1)]
+        assert it.edits == [ElectPreferred("away", 1)]
         await it.press("x", shows="partition 1 does not move")
 
 
@@ -117,12 +113,12 @@ async def test_an_unclean_election_is_written_into_the_bar_and_typed(cluster: Th
     await it.press("E")
     assert it.app.bar.line.text == "elect unclean topic lost partition 0"
     await it.press("escape")
-    assert edits(it) == []
+    assert it.edits == []
     await it.press("enter", "tab", shows="LEADER_NOT_AVAILABLE")
     await it.press("E")
     assert it.app.bar.line.text == "elect unclean topic lost partition 0"
     await it.press("enter", shows="staged: leader of lost/0")
-    assert edits(it) == [ElectUnclean("lost", 0)]
+    assert it.edits == [ElectUnclean("lost", 0)]
     await it.press("7", shows="unclean-loss: records from offset 4 on are lost")
     await it.shows("broker 2: its log ends at 4")
     await it.press("A", shows="no way back")
@@ -141,7 +137,7 @@ async def test_a_partition_shows_its_move_which_a_key_cancels(cluster: ThreadedC
         await it.press("enter")
         await it.press("tab", shows="moves 1,2 → 1,4")
         await it.press("x", shows="staged: move of moved/0")
-        assert edits(it) == [CancelMove("moved", 0)]
+        assert it.edits == [CancelMove("moved", 0)]
         await it.press("7", shows="cancel the move 1,2 → 1,4; it stays on 1,2")
         await it.press("A")
         await it.press("y", shows="applied")

@@ -43,7 +43,7 @@ async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster
     assert "seen between" in it.text
     await it.press("enter")
     await it.until(lambda: bool(it.app.session.plan.staged))
-    assert [staged.edit for staged in it.app.session.plan.staged] == [SetConfig(AUDIT, "retention.ms", "-1")]
+    assert it.edits == [SetConfig(AUDIT, "retention.ms", "-1")]
 
 
 async def test_a_change_of_this_console_has_its_author(it: Driven) -> None:
@@ -55,7 +55,7 @@ async def test_a_change_of_this_console_has_its_author(it: Driven) -> None:
     assert "change 1" in it.text
     await it.press("enter")
     await it.until(lambda: bool(it.app.session.plan.staged))
-    assert [staged.edit for staged in it.app.session.plan.staged] == [UnsetQuota(ALICE, "producer_byte_rate")]
+    assert it.edits == [UnsetQuota(ALICE, "producer_byte_rate")]
 
 
 async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> None:
@@ -78,8 +78,7 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
     await it.app.session.read_cluster()
     await it.app.session.read_topics()
     await it.shows("broker 3 ISR, identity.audit")
-    await it.press("slash")
-    await it.type("leader", "enter")
+    await it.filter("leader")
     await it.until(lambda: "ISR" not in it.text)
     await it.press("enter", shows="leaders are elected")
     await it.press("escape")

@@ -60,8 +60,7 @@ async def test_what_is_in_trouble_is_looked_for_and_nothing_is_claimed_before(it
     await it.press(ALL)
     await it.until(lambda: "safe" not in it.text)
     assert "1 of 3" in it.lines[2]
-    await it.press("slash")
-    await it.type("saf", "enter", shows="nothing is in trouble here and passes /saf")
+    await it.filter("saf", shows="nothing is in trouble here and passes /saf")
 
 
 async def test_rates_are_summed_up(it: Driven) -> None:
@@ -79,8 +78,7 @@ async def test_quotas_are_put_in_order() -> None:
         await it.press("4", shows="user user-8")
         users = [line.split()[-1] for line in it.lines if "user user-" in line and "effective" not in line]
         assert len(users) == 9
-        await it.press("slash")
-        await it.type("user-3", "enter")
+        await it.filter("user-3")
         await it.until(lambda: "user-8" not in it.text)
         assert "user user-3" in it.text
 

@@ -28,8 +28,7 @@ async def mark_all(it: Driven) -> None:
 async def test_marked_rows_that_a_filter_hides_are_named_and_left_out() -> None:
     async with driven(size=(120, 24)) as it:
         await mark_all(it)
-        await it.press("slash")
-        await it.type("pay", "enter")
+        await it.filter("pay")
         await it.command(SET)
         assert staged(it) == ["payments"]
         await it.shows("staged: topic payments retention.ms; not for audit, orders: marked, but not shown")
@@ -38,8 +37,7 @@ async def test_marked_rows_that_a_filter_hides_are_named_and_left_out() -> None:
 async def test_where_all_that_is_marked_is_hidden_nothing_is_meant() -> None:
     async with driven(size=(120, 24)) as it:
         await it.press("g", "space")
-        await it.press("slash")
-        await it.type("pay", "enter")
+        await it.filter("pay")
         await it.command(SET)
         assert staged(it) == [], "the row under the cursor is not what was marked"
         await it.shows("what is marked is not shown: audit")

@@ -164,7 +164,7 @@ async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
             await it.press("j", shows="throttle between directories of broker 1 is 20 kB/s")
             await it.press("x")
             await it.until(lambda: len(it.app.session.plan) == 1)
-            assert [each.edit for each in it.app.session.plan.staged] == [MoveReplicaDir("orders", 0, 1, "/data1")]
+            assert it.edits == [MoveReplicaDir("orders", 0, 1, "/data1")]
             await it.press("u")
             await it.press("k", "x", "x", shows="operation 1 (drain 1 dir /data1) is cancelled")
         assert running.call(lambda c: dict(c.state.dir_copies)) == {}

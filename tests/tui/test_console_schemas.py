@@ -14,6 +14,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_masks import mask_path
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.older_brokers import like
 from tests.support.registry_server import Bad, RegistryServer, registry
@@ -30,10 +31,7 @@ SCHEMA = json.dumps(
 )
 
 
-@pytest.fixture
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.geometry import Offset
@@ -257,16 +258,11 @@ async def test_closing_a_parent_takes_the_cursor_out_of_it() -> None:
         assert view.cursor_key == "user alice"
 
 
-async def test_a_click_on_the_sign_opens() -> None:
+@pytest.mark.parametrize(("column", "opens"), [(3, True), (10, False)], ids=["on its sign", "next to it"])
+async def test_a_click_moves_the_cursor_and_on_the_sign_opens(column: int, *, opens: bool) -> None:
     async with shown(stage(QUOTAS), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
-        await pilot.click(view, offset=Offset(3, 2))
-        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", True)
-
-
-async def test_a_click_beside_the_sign_moves_the_cursor() -> None:
-    async with shown(stage(QUOTAS), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
-        await pilot.click(view, offset=Offset(10, 2))
-        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", False)
+        await pilot.click(view, offset=Offset(column, 2))
+        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", opens)
 
 
 # -- labels that are longer than their column --------------------------------------------------------------------------
