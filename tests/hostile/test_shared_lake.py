@@ -77,12 +77,13 @@ def test_a_lock_of_ones_own_names_its_holder_and_is_empty_afterwards(tmp_path: P
 # -- one thing that leads nowhere hides nothing else ----------------------------------------------------------------
 
 
-def test_a_dangling_link_hides_no_other_file(lake: Lake, tmp_path: Path) -> None:
+def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b").symlink_to(tmp_path / "nowhere")
     (tmp_path / "c").symlink_to(tmp_path / "c")
     (tmp_path / "d").mkdir()
     assert [each.name for each in FILES.entries(str(tmp_path))] == ["a.json", "d"]
+    lake = Lake.create(str(tmp_path / "lake"))
     (tmp_path / "lake/runs").mkdir()
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
     (tmp_path / "lake/runs/z").symlink_to("nowhere")
