@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.changes import DeleteTopics
 from tests.support import worlds
@@ -68,13 +67,13 @@ def _lent(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 
 
 async def _topics(cluster: KafkaCluster) -> frozenset[str]:
-    async with worlds.linked(ConnectionSettings(bootstrap=cluster.addresses)) as link:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         return frozenset(name for name, topic in (await describe_topics(link)).topics.items() if not topic.internal)
 
 
 async def _delete_others(cluster: KafkaCluster, kept: frozenset[str]) -> None:
     if others := await _topics(cluster) - kept:
-        async with worlds.linked(ConnectionSettings(bootstrap=cluster.addresses)) as link:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             await applied(link, DeleteTopics(tuple(sorted(others))))
 
 

@@ -14,7 +14,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 from console.admin import changes, partitions
 from console.admin import cluster as log_dirs
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.model import changes as model_changes
 from console.model.cluster import LogRange
@@ -182,7 +181,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
 async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
     """Both take it; deletion by request is refused before 4.2."""
     name = "kept-for-ever"
-    with AdminClient(ConnectionSettings(bootstrap=kafka.addresses)) as client:
+    with AdminClient(worlds.settings(kafka)) as client:
         session = Session(client, Context("test", "tests", client.settings), "test")
         new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
         (made,) = await client.run(changes.send, new, validate_only=False)

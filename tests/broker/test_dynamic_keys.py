@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from console.admin.configs import describe_configs
-from console.admin.settings import ConnectionSettings
 from console.model.config import broker_resource
 from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
@@ -29,7 +28,7 @@ async def test_every_key_is_altered_as_it_is_said_to_be(of_release: tuple[str, K
     found = await tried(cluster.addresses)
     assert len(found) > 200
     assert list(contradictions(found)) == []
-    async with worlds.linked(ConnectionSettings(cluster.addresses)) as link:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         resource = broker_resource(min(cluster.broker_ids))
         entry = (await describe_configs(link, [resource])).sets[resource].get(KEY)
     assert entry is not None

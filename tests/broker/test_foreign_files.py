@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import ConnectionSettings
 from console.model.changes import CreateTopics, DeleteTopics, NewTopic
 from tests.support import worlds
 from tests.support.changing import applied
@@ -65,7 +64,7 @@ kac = worlds.commands("kafka")
 @pytest.fixture
 async def topic(kafka: KafkaCluster, name: str) -> AsyncIterator[str]:
     """A topic of its own."""
-    async with worlds.linked(ConnectionSettings(bootstrap=kafka.addresses)) as link:
+    async with worlds.linked(worlds.settings(kafka)) as link:
         assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
         yield name
         assert await applied(link, DeleteTopics((name,)))

@@ -15,7 +15,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 
 from console.admin.groups import describe_groups, find_coordinators, group_position
 from console.admin.link import Link, broker, until_settled
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.cluster import Group
 from console.model.identity import uuid_of
@@ -285,7 +284,7 @@ def test_both_refuse(kafka: KafkaCluster, commands: KafkaCommands, consumed: str
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
     """KIP-848: one member, which has not told that it has what it is to have."""
-    async with worlds.linked(ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
+    async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 

@@ -16,7 +16,6 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.groups import describe_groups, find_coordinators, group_position, list_groups
 from console.admin.link import Link, broker, until_settled
-from console.admin.settings import ConnectionSettings
 from console.model.changes import AlterShareGroupOffsets, CommitOffsets, GroupOffsetTarget
 from console.model.cluster import CommittedOffset, Group, GroupPosition
 from tests.broker.test_read_groups import joining
@@ -268,7 +267,7 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
 
 async def asked(kafka: KafkaCluster, group: str) -> GroupPosition:
     """A group's position."""
-    async with worlds.linked(ConnectionSettings(bootstrap=kafka.addresses)) as link:
+    async with worlds.linked(worlds.settings(kafka)) as link:
         return await group_position(link, group)
 
 

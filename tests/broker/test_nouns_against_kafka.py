@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from console.admin import acls, configs, topics
-from console.admin.settings import ConnectionSettings
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
@@ -51,7 +50,7 @@ kafka_commands = worlds.running(KafkaCommands, scope="module")
 
 def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:
     async def asked() -> Any:
-        async with worlds.linked(ConnectionSettings(bootstrap=kafka.addresses)) as link:
+        async with worlds.linked(worlds.settings(kafka)) as link:
             return await operation(link, *arguments)
 
     return asyncio.run(asked())

@@ -12,7 +12,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
 from console.model.cluster import Topic
@@ -96,7 +95,7 @@ PAUSES = (4.0, 9.0)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
     """By polls alone, and by the record at the commit; wrong by 2 s at most."""
     await make_topic(link, name, partitions=2)
-    settings = ConnectionSettings(bootstrap=kafka.addresses)
+    settings = worlds.settings(kafka)
     client = AdminClient(settings)
     client.start()
     watching = Session(client, Context("test", "test", settings, journal=False, records=NEVER))

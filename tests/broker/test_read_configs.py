@@ -8,7 +8,6 @@ import re
 from console.admin import configs
 from console.admin.configs import list_config_resources
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.model import codes
 from console.model.changes import (
     AlterConfigs,
@@ -182,7 +181,7 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
 
 
 async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, name: str) -> None:
-    async with worlds.linked(ConnectionSettings(bootstrap=plain_cluster.addresses, request_timeout=2)) as link:
+    async with worlds.linked(worlds.settings(plain_cluster, request_timeout=2)) as link:
         await make_topic(link, name)
         before = await configs.describe_configs(link, [topic_resource(name)])
         assert before.described_by is not None

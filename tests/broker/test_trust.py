@@ -15,7 +15,6 @@ import pytest
 from console.admin import configs, quotas
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.answers.results import Result, to_data
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
@@ -206,9 +205,9 @@ async def test_kills_in_the_middle_of_applies(
 ) -> None:
     """As on the embedded cluster: what the next start says is what brokers describe."""
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
-    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    client = AdminClient(worlds.settings(plain_cluster))
     client.start()
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    link = Link(worlds.settings(plain_cluster))
     topic = topic_resource(name)
     clock = asyncio.get_running_loop().time
     seen: Counter[str] = Counter()

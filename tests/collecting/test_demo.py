@@ -14,12 +14,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from console.admin.settings import ConnectionSettings
 from console.collecting import demo as collecting_demo
 from console.collecting.collect import collect
 from console.collecting.sources import FILE, read_sources
 from console.contexts import Context
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state_file import read_state
@@ -32,6 +30,7 @@ from console.lake.requests.lines import altered
 from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
 from console.plan import edits
 from tests.lake.landed_rows import landed_in
+from tests.support import worlds
 from tests.support.metadata_log import read_log
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
     (tmp_path / "lake" / "demo").mkdir()
     (tmp_path / "lake" / "demo" / "made-by-kac-lake-demo").touch()
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
-        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+        settings = worlds.settings(cluster)
         assert collect(lake, [Context("prod", "a test", settings)]).complete
     with pytest.raises(LakeError, match="also has polls of prod"):
         collecting_demo.new_lake(lake.where)

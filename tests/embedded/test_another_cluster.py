@@ -15,7 +15,6 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import WrongCluster
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fault, Meanwhile
@@ -191,7 +190,7 @@ async def test_an_operation_begins_on_no_other_cluster(world: World) -> None:
 async def test_a_change_takes_no_connection_that_leads_to_another_cluster(release: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1, cluster_id=A)) as cluster:
         put_topic_on_one(cluster)
-        async with worlds.linked(ConnectionSettings(tuple(cluster.addresses.values()))) as link:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             assert (await describe_cluster(link)).cluster_id == A
             swap(cluster.state)
             change = AlterConfigs({ORDERS: (ConfigOp(RETENTION, SET, DAY),)}, prior={ORDERS: {}})

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from console.admin.changes import send
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
@@ -36,7 +35,7 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1)) as cluster:
         put_group(cluster, Group("orders", written=True))
         cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
-        async with worlds.linked(ConnectionSettings(tuple(cluster.addresses.values()))) as link:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             (refused,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
             (gone,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
         assert refused.failure is not None

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.partition_log import PartitionLog
@@ -126,7 +125,7 @@ restricted = worlds.cluster(
 
 @pytest.mark.parametrize(("text", "name", "right"), RIGHTS, ids=[each[0] for each in RIGHTS])
 async def test_a_missing_right_is_named(restricted: ThreadedCluster, text: str, name: str, right: str) -> None:
-    settings = ConnectionSettings(parse_bootstrap(restricted.bootstrap))
+    settings = worlds.settings(restricted)
     with AdminClient(settings) as client:
         for outcome in await outcomes(Session(client, Context("test", "tests", settings), "test"), text):
             assert outcome.status is Status.FAILED

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster
 from console.model.releases import runs_on_zookeeper
 from console.session.session import Session
@@ -52,7 +51,7 @@ def test_changes_are_made(kac: worlds.Kac) -> None:
 
 
 async def test_the_screen_names_the_release(server: ThreadedCluster) -> None:
-    settings = ConnectionSettings(parse_bootstrap(server.bootstrap))
+    settings = worlds.settings(server)
     with AdminClient(settings) as client:
         app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
         async with app.run_test(size=(120, 40)) as pilot:

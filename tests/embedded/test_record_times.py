@@ -10,10 +10,9 @@ import pytest
 
 from console.admin.link import Link
 from console.admin.record_times import GONE, NO_LEADER, NO_RECORD, first_timestamp, record_times
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts import Context
-from console.contexts.context import NEVER, parse_bootstrap
+from console.contexts.context import NEVER
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault
 from console.model.time_lag import Spot, Written
@@ -29,7 +28,7 @@ running = worlds.running(poisoned, scope="module")
 
 @pytest.fixture
 async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    made = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    made = Link(worlds.settings(running))
     yield made
     await made.close()
     running.call(lambda one: one.faults.clear())

@@ -20,8 +20,8 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.readable_records import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
-from console.admin.settings import ConnectionSettings, RegistrySettings, Store, TlsSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
 from console.model.record_decoding import RecordDecoder
@@ -123,7 +123,7 @@ def payment_class() -> Any:
 
 
 async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     await make_topic(link, TOPIC, partitions=1, retention_ms="-1")
     await link.close()
     written = by_serializers(url, guids=guids)
@@ -508,7 +508,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
     context.load_cert_chain(str(server.pem))
     context.verify_mode = ssl.CERT_REQUIRED
     trusted = TlsSettings(trust=Store("PEM", authority.pem), key_store=Store("PEM", own.pem))
-    with registry(context) as running, AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+    with registry(context) as running, AdminClient(worlds.settings(cluster)) as client:
         running.register("s", '"int"')
 
         async def answer(tls: TlsSettings) -> Any:
@@ -592,7 +592,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+        with AdminClient(worlds.settings(cluster)) as client:
             session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
             (statement,) = parse(f"records topic {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):

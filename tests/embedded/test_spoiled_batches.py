@@ -17,11 +17,9 @@ from console.admin.groups import describe_groups, find_coordinators, poll_groups
 from console.admin.link import Link
 from console.admin.partitions import LATEST, leaders_of, log_offsets, offsets_of
 from console.admin.replicas import replica_logs
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.admin.transactions import describe_producers
 from console.cli import main as cli
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import FailFor, Fault
 from console.embedded.replicas import new_topic, striped
@@ -66,7 +64,7 @@ def read(
     """What is read while a server fails all requests of an API that name a spoiler."""
 
     async def run() -> Any:
-        async with worlds.linked(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as link:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             return await work(link)
 
     fault = Fault(FailFor(code, spoilers), api=api)

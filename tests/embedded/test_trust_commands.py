@@ -15,7 +15,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
 from console.contexts import load
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
@@ -274,7 +274,7 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
 
 async def test_triage_holds_what_is_meant(cluster: ThreadedCluster) -> None:
     place = (ORDERS, "leader.replication.throttled.replicas")
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    settings = worlds.settings(cluster)
     cluster.call(lambda c: c.state.replace_config(ORDERS, {place[1]: "0:1"}))
 
     async def told(context: Context) -> bool:

@@ -12,9 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.client import AdminClient
 from console.admin.link import CONTROLLER, Link
-from console.admin.settings import ConnectionSettings
 from console.cli.main import run
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.support import worlds
@@ -51,7 +49,7 @@ def test_a_change_for_another_cluster_is_refused(cluster: ThreadedCluster) -> No
         answer = await link.call("remove_raft_voter", build, to=CONTROLLER, change=True)
         return answer.error_code, answer.error_message
 
-    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+    with AdminClient(worlds.settings(cluster)) as client:
         code, message = client.submit(changed).result(PATIENCE)
     assert code == ErrorCode.inconsistent_cluster_id
     assert message is not None

@@ -15,7 +15,6 @@ from kio.static.constants import EntityType
 from console.admin.changes import send
 from console.admin.errors import NotSendable, ReadOnly
 from console.admin.link import CONTROLLER, Link
-from console.admin.settings import ConnectionSettings
 from console.model.changes import UpdateFeatures
 from console.wire.aiokafka_request import READS, AiokafkaRequest
 from console.wire.frames import decode_request
@@ -80,7 +79,7 @@ def test_no_api_that_reads_is_called_as_one_that_changes() -> None:
 
 
 def linked(cluster: HostileCluster, **settings: Any) -> AbstractAsyncContextManager[Link]:
-    return worlds.linked(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
+    return worlds.linked(worlds.settings(cluster, **settings))
 
 
 def only_version_0_from_the_second_connection_on(cluster: HostileCluster) -> None:

@@ -22,8 +22,6 @@ from msgspec.structs import replace
 from console.admin.decoding_process import SECONDS, DecodingProcess
 from console.admin.link import Link
 from console.admin.schema_registry import decoder_of
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
@@ -193,7 +191,7 @@ def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
 
 
 async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     for topic in numbers:
         await make_topic(link, topic, partitions=1, retention_ms="-1")
     await link.close()

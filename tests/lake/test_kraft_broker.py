@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 
 from console.admin.cluster import describe_quorum
-from console.admin.settings import ConnectionSettings
 from console.lake.kraft import ROW_SCHEMA, known_schemas, schemas_of
 from console.lake.redact import HIDDEN, hmac_hex
 from console.model.cluster import Quorum
@@ -187,7 +186,7 @@ def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
 
 
 async def _quorum(cluster: KafkaCluster) -> Quorum:
-    async with worlds.linked(ConnectionSettings(bootstrap=cluster.addresses)) as link:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         return await describe_quorum(link)
 
 

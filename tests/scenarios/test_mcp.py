@@ -24,7 +24,6 @@ from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 from console.admin import changes, configs
 from console.admin.client import AdminClient
 from console.admin.errors import ReadOnly
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.mcp.bounds import HIDDEN, LARGEST, LONGEST_TEXT
 from console.cli.mcp.command import reading_client
@@ -32,7 +31,7 @@ from console.cli.mcp.proposing import Proposals
 from console.cli.mcp.queries import Queries
 from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service
 from console.cli.mcp.tools import TOOLS, Offer
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, start_move, striped
@@ -212,7 +211,7 @@ async def test_a_session_of_all_tools_changes_nothing(cluster: ThreadedCluster) 
 
 
 def _context(cluster: ThreadedCluster, **more: Any) -> Context:
-    return Context("test", "tests", ConnectionSettings(parse_bootstrap(cluster.bootstrap)), **more)
+    return Context("test", "tests", worlds.settings(cluster), **more)
 
 
 async def test_its_client_sends_no_change_whatever_the_context_allows(cluster: ThreadedCluster) -> None:
@@ -652,7 +651,7 @@ async def retention(client: AdminClient) -> str | None:
 
 async def test_a_session_of_all_tools_on_real_brokers(plain_cluster: KafkaCluster) -> None:
     bootstrap = ",".join(f"{host}:{port}" for host, port in plain_cluster.addresses)
-    client = AdminClient(ConnectionSettings(plain_cluster.addresses))
+    client = AdminClient(worlds.settings(plain_cluster))
     client.start()
     try:
         made = CreateTopics((NewTopic(TOPIC, 3, 3),))

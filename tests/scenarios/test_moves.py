@@ -16,7 +16,6 @@ from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import caught_up, new_topic, start_move
@@ -237,7 +236,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
             return
         assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
         assert set(partition.isr) == {1, 3}
-        async with watching(ConnectionSettings(tuple(cluster.addresses.values()))) as it:
+        async with watching(worlds.settings(cluster)) as it:
             await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
         await cluster.broker_up(2)
         partition = cluster.state.topics["orders"].partitions[0]

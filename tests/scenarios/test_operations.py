@@ -20,7 +20,6 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
@@ -123,7 +122,7 @@ class World:
 async def world_of(spec: ClusterSpec | None = None) -> AsyncIterator[World]:
     clock = ManualClock()
     async with EmbeddedCluster(spec or ClusterSpec(brokers=4, racks=RACKS), clock) as cluster:
-        with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+        with AdminClient(worlds.settings(cluster)) as client:
             timed = Clock(lambda: datetime.fromtimestamp(clock.time(), UTC), clock.time)
             yield World(cluster, clock, Session(client, Context("test", "tests", client.settings), "moves", timed))
 

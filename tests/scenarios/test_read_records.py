@@ -17,7 +17,6 @@ from console.admin.errors import BrokerError
 from console.admin.link import LONG, Link, aside
 from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.spec import ClusterSpec
@@ -40,7 +39,7 @@ running = worlds.running(poisoned, scope="module")
 @pytest.fixture
 async def own_link(running: ThreadedCluster) -> AsyncIterator[Link]:
     """Connected to it; no fault is left behind."""
-    made = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    made = Link(worlds.settings(running))
     yield made
     await made.close()
     running.call(lambda one: one.faults.clear())
@@ -181,7 +180,7 @@ async def test_records_that_are_deleted_during_the_read_are_said(running: Thread
 
 async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json() -> None:
     with run_in_thread(ClusterSpec(scenario="groups")) as groups:
-        async with worlds.linked(ConnectionSettings(parse_bootstrap(groups.bootstrap))) as own_link:
+        async with worlds.linked(worlds.settings(groups)) as own_link:
             found = await read_records(
                 own_link, model_records.RecordsQuery("logistics.shipments", 2, model_records.OfGroup("dispatch"))
             )
@@ -416,7 +415,7 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
 async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
     """2.8 returns what its log holds; brokers from 4.0 on hold only v2."""
-    async with worlds.linked(ConnectionSettings(bootstrap=kafka28.addresses)) as link:
+    async with worlds.linked(worlds.settings(kafka28)) as link:
         await make_topic(link, name, message_format_version=stored)
         # zstd needs v2 (KIP-110); lz4 of v0 has checksums of its own (KIP-57), which no library checks so.
         for codec in CODECS[: magic + 3]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from console.admin.changes import send
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
@@ -202,7 +201,7 @@ TOPIC = "replayed"
 @pytest.mark.takes(25)
 async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
     """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
-    settings = ConnectionSettings(own_cluster.addresses)
+    settings = worlds.settings(own_cluster)
     async with worlds.linked(settings) as link:
         assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
         impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})

@@ -16,8 +16,7 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replica_dirs import copy_of, dir_of
@@ -175,7 +174,7 @@ def _one_broker(release: str, properties: dict[str, str]) -> KafkaCluster:
 
 @asynccontextmanager
 async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
-    with AdminClient(ConnectionSettings(parse_bootstrap(where.bootstrap))) as client:
+    with AdminClient(worlds.settings(where)) as client:
         yield Session(client, Context("test", "tests", client.settings), "run")
 
 

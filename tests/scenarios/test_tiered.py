@@ -18,7 +18,6 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.client import AdminClient
 from console.admin.link import until_settled
 from console.admin.partitions import log_ranges, tiered_offsets
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.partition_log import PartitionLog
@@ -55,7 +54,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
 
 
 async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> None:
-    with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+    with AdminClient(worlds.settings(cluster)) as client:
         session = Session(client, Context("test", "tests", client.settings), "run")
         found, failures = await client.run(tiered_offsets, [COLD, WARM])
         pending = (1_000, -1) if cluster.release.name == "4.4" else (None, None)
@@ -143,7 +142,7 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
     tiered: KafkaCluster, commands: KafkaCommands, name: str
 ) -> None:
     """Partition 0 has segments that were copied and deleted here, partition 1 has none."""
-    async with worlds.linked(ConnectionSettings(bootstrap=tiered.addresses)) as link:
+    async with worlds.linked(worlds.settings(tiered)) as link:
         places = [(name, 0), (name, 1)]
         await make_topic(
             link, name, partitions=2, remote_storage_enable="true", segment_bytes="1048576", local_retention_bytes="1"

@@ -21,7 +21,7 @@ from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError, BrokerError
 from console.admin.settings import ConnectionSettings
 from console.cli.triage import watch_verdicts
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.journal.operations import Over, operation_line
@@ -79,7 +79,7 @@ cluster = worlds.cluster(
 
 @asynccontextmanager
 async def polling(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Poller, Asked, Session]]:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    settings = worlds.settings(cluster)
     with AdminClient(settings) as client:
         asked = Asked(client)
         session = Session(asked, Context("test", "tests", settings, **changes))
@@ -337,7 +337,7 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
     three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:
     """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
-    settings = ConnectionSettings(bootstrap=three.addresses)
+    settings = worlds.settings(three)
 
     def note(what: str, seconds: float) -> None:
         record_property(what, round(seconds, 2))
@@ -391,7 +391,7 @@ async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
 
 
 async def _leader(three: KafkaCluster) -> int:
-    with AdminClient(ConnectionSettings(bootstrap=three.addresses)) as client:
+    with AdminClient(worlds.settings(three)) as client:
         return (await client.run(describe_quorum)).leader_id
 
 

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import ConnectionSettings
 from console.cli.opening import recorded_client
 from console.contexts import Context
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.flight.flight_reader import FlightReader
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_name
+from tests.support import worlds
 from tests.tui.console_app import Driven
 
 pytestmark = pytest.mark.timeout(120)
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.timeout(120)
 async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with run_in_thread(ClusterSpec(scenario="incident")) as cluster:
-        context = Context("prod / eu", "", ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
+        context = Context("prod / eu", "", worlds.settings(cluster))
         client = recorded_client(context)
         session = Session(client, context)
         session.recorder = client.recorder

@@ -10,8 +10,6 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_masks import mask_path
 from tests.support import worlds
@@ -42,7 +40,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 async def _fill(running: ThreadedCluster) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     await make_topic(link, "orders", partitions=1, retention_ms="-1")
     await link.close()
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
