@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from console.admin.settings import ConnectionSettings
 from console.collecting import demo as collecting_demo
 from console.collecting.collect import collect
 from console.collecting.sources import FILE, read_sources
 from console.contexts import Context
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import read_state
@@ -36,7 +34,7 @@ from console.plan import edits
 from tests.lake import golden
 from tests.lake.lake_tables import gold_of
 from tests.lake.landed_rows import landed_in
-from tests.support import demo_day
+from tests.support import demo_day, worlds
 from tests.support.demo_day import CLIENTS, NOT_POLLED, STORY
 from tests.support.metadata_log import read_log
 
@@ -203,7 +201,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
     (tmp_path / "lake" / "demo").mkdir()
     (tmp_path / "lake" / "demo" / "made-by-kac-lake-demo").touch()
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
-        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+        settings = worlds.settings(cluster)
         assert collect(lake, [Context("prod", "a test", settings)]).complete
     with pytest.raises(LakeError, match="also has polls of prod"):
         collecting_demo.new_lake(lake.where)

@@ -9,7 +9,7 @@ import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support.worlds import Kac, commands_on
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support.worlds import Kac, commands_on
 
 ORDERS = "checkout.orders"
 

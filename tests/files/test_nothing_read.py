@@ -28,8 +28,8 @@ from console.model.yaml_places import FileProblems
 from console.plan.plan import EMPTY, marked, stage
 from console.plan.risk_rules import MOST_PRUNED, PRUNES_MANY
 from console.plan.risks import risks
-from tests.embedded.apply_fronts import Kac, commands_on
-from tests.support import worlds
+from tests.support import samples
+from tests.support.worlds import Kac, commands_on
 
 ENTITIES = tuple(
     ConfigResource(ResourceType(type_.number or 0), name)
@@ -41,7 +41,7 @@ QUOTAS = tuple(
     for types in ((USER,), (CLIENT_ID,), (USER, CLIENT_ID), (IP,))
     for name in ("10.0.0.1", "10.0.0.2")
 )
-ACLS = tuple(worlds.acl("User:a", name) for name in ("here", "there"))
+ACLS = tuple(samples.acl("User:a", name) for name in ("here", "there"))
 TOPICS = ("here", "there")
 
 

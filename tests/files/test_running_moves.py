@@ -31,7 +31,8 @@ from console.plan import stale_throttles as throttles
 from console.plan.edits import Edit, SetConfig, UnsetConfig
 from console.session.lake_staging import Wish, Wished, stage_wishes
 from console.session.session import Session
-from tests.embedded.apply_fronts import Kac, settings_of
+from tests.embedded.apply_fronts import settings_of
+from tests.support.worlds import Kac
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 BROKERS = (1, 2, 3)

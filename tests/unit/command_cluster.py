@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from console.model import cluster, codes, config
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from tests.support import worlds
+from tests.support import samples
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BOOLEAN, STRING, INT, LONG, LIST, PASSWORD = (codes.ConfigType(code) for code in (1, 2, 3, 5, 7, 9))
@@ -82,7 +82,7 @@ SNAPSHOT = Snapshot(
     configs_from=1,
     documentation={(int(codes.TOPIC), "retention.ms"): RETENTION_DOCS},
     quotas=QUOTAS,
-    acls=(worlds.acl(), worlds.acl("User:bob", "pay", "WRITE", "DENY", pattern="PREFIXED")),
+    acls=(samples.acl(), samples.acl("User:bob", "pay", "WRITE", "DENY", pattern="PREFIXED")),
     scram={"alice": (cluster.ScramCredential(codes.ScramMechanism(1), 4096),)},
     groups={
         "billing": cluster.Group(

@@ -28,10 +28,10 @@ from console.plan.kinds.configs import BY_LEVEL
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
 from console.plan.risk_rules import NAMES, PRUNES_MANY
 from console.plan.staged import UNREAD, Staged, Was
-from tests.support import worlds
+from tests.support import samples
 
 NAME = "orders"
-ACL = worlds.acl(name=NAME)
+ACL = samples.acl(name=NAME)
 ENTITY = QuotaEntity.of({"user": NAME})
 USER = changes.ScramUser(NAME, codes.ScramMechanism(1))
 ENTRY = ConfigEntry("retention.ms", "5", codes.DYNAMIC_TOPIC_CONFIG)

@@ -22,7 +22,7 @@ from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
-from tests.support import worlds
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 RATE = "producer_byte_rate"
@@ -106,7 +106,7 @@ def test_what_is_legal_but_wrong_has_a_name(edit: do.Edit, named: list[str]) -> 
 
 def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> do.AddAcl:
     pattern = "PREFIXED" if prefixed else "LITERAL"
-    return do.AddAcl(worlds.acl(principal, name, pattern=pattern, host=host))
+    return do.AddAcl(samples.acl(principal, name, pattern=pattern, host=host))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from console.session.event_reads import AT_A_TIME, gaps, longest_ago
 from console.triage import events
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
-from tests.support import worlds
+from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
 
 THEN = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -73,7 +73,7 @@ _RESOURCES = (
     config.CLUSTER_DEFAULT,
 )
 _ENTITIES = tuple(QuotaEntity.of(parts) for parts in ({"user": "alice"}, {"user": None}, {"client-id": "x"}))
-_ACLS = tuple(worlds.acl(name=name) for name in ("orders", "stock", "pay"))
+_ACLS = tuple(samples.acl(name=name) for name in ("orders", "stock", "pay"))
 _members = st.none() | st.lists(st.just(cluster.GroupMember("m", "c", "h")), max_size=3).map(tuple)
 
 

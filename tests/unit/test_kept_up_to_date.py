@@ -22,7 +22,7 @@ from console.model.topic_readers import TopicLags
 from console.present.quotas import QuotaTree, index_in
 from console.present.topics import size_on_disk
 from console.tui.panes.table import ordered
-from tests.support import worlds
+from tests.support import samples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 VALUES = [object() for _ in range(3)]
@@ -201,7 +201,7 @@ def test_rows_are_ordered_as_sorted_does(rows: list[tuple[int, int]], down: bool
 
 
 acls = st.lists(st.sampled_from("abcdef"), max_size=6, unique=True).map(
-    lambda names: sorted(worlds.acl("User:a", name) for name in names)
+    lambda names: sorted(samples.acl("User:a", name) for name in names)
 )
 
 

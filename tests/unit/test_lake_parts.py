@@ -23,11 +23,11 @@ from console.present.lake import BARS, REDACTED, entity_text, sides, spark
 from console.present.lake_rows import plot
 from console.present.text import plain
 from console.session import lake_staging
-from tests.support import worlds
+from tests.support import samples
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-READ = worlds.acl("User:a from b", "or,d:ers", pattern="PREFIXED", host="10.0.0.1")
+READ = samples.acl("User:a from b", "or,d:ers", pattern="PREFIXED", host="10.0.0.1")
 ACL_KEY = entities.acl_key("TOPIC", "PREFIXED", "or,d:ers")
 ACL_ATTR = entities.acl_attr("ALLOW", "READ", "User:a from b", "10.0.0.1")
 

@@ -33,7 +33,7 @@ from console.plan.stale_throttles import LISTS, StaleThrottle
 from console.plan.values import parts_of
 from console.present.text import is_harmless
 from console.session.lake_staging import edit_text
-from tests.support import worlds
+from tests.support import samples
 
 INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"
 HOSTILE = st.sampled_from(
@@ -73,7 +73,7 @@ NAMES = TEXT.filter(bool)
 
 
 def acls(name: str, other: str) -> Acl:
-    return worlds.acl(f"User:{other}", name, on="GROUP", pattern="PREFIXED", host=name)
+    return samples.acl(f"User:{other}", name, on="GROUP", pattern="PREFIXED", host=name)
 
 
 def edits() -> st.SearchStrategy[do.Edit]:

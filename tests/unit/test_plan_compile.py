@@ -20,7 +20,7 @@ from console.plan.compile import compile_plan
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.requests import RECORD_LIMIT, Facts, Step, pack
 from console.plan.staged import Staged
-from tests.support import worlds
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -35,7 +35,7 @@ def compiled(*edits: edit.Edit, facts: Facts | None = None, snapshot: Snapshot |
 
 
 def acl(name: str, permission: str = "ALLOW") -> Acl:
-    return worlds.acl("User:a", name, permission=permission)
+    return samples.acl("User:a", name, permission=permission)
 
 
 def alter(steps: Iterable[Step]) -> list[changes.AlterConfigs]:

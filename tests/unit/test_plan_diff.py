@@ -19,7 +19,7 @@ from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
 from console.plan.reconcile import reconcile, record_check
 from console.plan.requests import Facts, Step
-from tests.support import worlds
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -120,7 +120,7 @@ def test_quotas_topics_acls_and_credentials() -> None:
     assert (grown.verb, grown.key, grown.old, grown.new) == ("grow", "", EffectiveValue(3), EffectiveValue(5))
     gone = one_line(snapshot, do.DeleteTopic("t1"))
     assert (gone.verb, gone.old, gone.new) == ("delete", EffectiveValue(3), EffectiveValue(None))
-    acl = worlds.acl("User:a", "t", permission="DENY")
+    acl = samples.acl("User:a", "t", permission="DENY")
     added = one_line(snapshot, do.AddAcl(acl))
     assert (added.verb, added.old, added.new) == ("add", EffectiveValue(None), EffectiveValue("DENY"))
     scram = one_line(snapshot, do.UpsertScram(changes.ScramUser("a", codes.ScramMechanism(1)), 8192, Secret("x")))

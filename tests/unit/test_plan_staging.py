@@ -15,7 +15,7 @@ from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan.plan import EMPTY, Plan, StageReport, discard, stage, undo, with_outcomes
 from console.plan.staged import UNREAD
-from tests.support import worlds
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -27,7 +27,7 @@ KEYSTORE = "listener.name.x.ssl.keystore.password"
 
 
 def acl(**changed: object) -> Acl:
-    return worlds.acl(name="t1")._replace(**changed)  # type: ignore[arg-type]
+    return samples.acl(name="t1")._replace(**changed)  # type: ignore[arg-type]
 
 
 @pytest.fixture

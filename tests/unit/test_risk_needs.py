@@ -22,7 +22,7 @@ from console.plan import risk_rules as rules
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
-from tests.support import worlds
+from tests.support import samples
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ME = "User:admin"
@@ -60,7 +60,7 @@ def topic_configs(own: dict[str, str]) -> config.ConfigSet:
 def acl(
     principal: str, operation: str, resource: str, name: str, permission: str = "ALLOW", pattern: str = "LITERAL"
 ) -> Acl:
-    return worlds.acl(principal, name, operation, permission, on=resource, pattern=pattern)
+    return samples.acl(principal, name, operation, permission, on=resource, pattern=pattern)
 
 
 MINE = acl(ME, "ALTER", "CLUSTER", CLUSTER_NAME)

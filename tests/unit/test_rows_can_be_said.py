@@ -40,7 +40,7 @@ from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.plan import EMPTY, stage
 from console.present.acls import ACLS, AclRow
-from tests.support import worlds
+from tests.support import samples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["test", "User:a", "User:", ":a", "", "*", "<default>", "prefixed", "from", "a b", "'", '"', "unknown(9)", "@x"]
@@ -137,7 +137,7 @@ def test_a_new_acl_is_as_brokers_take_it(text: str) -> None:
 
 
 def test_what_was_taken_away_is_not_put_back_where_brokers_refuse_it() -> None:
-    acl = worlds.acl("test")
+    acl = samples.acl("test")
     assert stage(EMPTY, [edits.AddAcl(acl)], Snapshot()).refused
 
 

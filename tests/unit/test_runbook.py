@@ -21,7 +21,7 @@ from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN, Command, property_line
 from console.plan.plan import EMPTY, stage
-from tests.support import worlds
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 SERVER = ("--bootstrap-server", "broker:9092")
@@ -93,7 +93,7 @@ def test_values_that_the_command_line_would_spoil_come_from_standard_input() -> 
 
 
 def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
-    acl = worlds.acl("User:alice", "t-", "DESCRIBE_CONFIGS", "DENY", on="TRANSACTIONAL_ID", pattern="PREFIXED")
+    acl = samples.acl("User:alice", "t-", "DESCRIBE_CONFIGS", "DENY", on="TRANSACTIONAL_ID", pattern="PREFIXED")
     quota = QuotaEntity.of({"user": None, "client-id": "c"})
     assert words(
         edit.DeleteTopic("a.b"),
@@ -156,7 +156,7 @@ def test_what_no_command_can_say_is_told() -> None:
 
 
 def test_an_acl_is_removed_without_a_question() -> None:
-    snapshot_acl = worlds.acl("User:-odd", "kafka-cluster", "ALL", on="CLUSTER", host="10.0.0.1")
+    snapshot_acl = samples.acl("User:-odd", "kafka-cluster", "ALL", on="CLUSTER", host="10.0.0.1")
     snapshot = ModelCluster(acls=[snapshot_acl]).describe()
     plan = stage(EMPTY, [edit.RemoveAcl(snapshot_acl)], snapshot).plan
     (command,) = runbook(diff(plan, snapshot), ())

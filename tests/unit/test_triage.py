@@ -34,7 +34,7 @@ from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
-from tests.support import worlds
+from tests.support import samples
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")
@@ -163,7 +163,7 @@ def moved(
 
 
 def config(key: str, value: str, source: int) -> ConfigSet:
-    return worlds.config_set({key: value}, ConfigSource(source))
+    return samples.config_set({key: value}, ConfigSource(source))
 
 
 BROKER = {n: Subject(broker=n) for n in range(1, 7)}
@@ -238,7 +238,7 @@ def _failed_dir(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _filling(snapshot: Snapshot, tick: int) -> Snapshot:
-    return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (worlds.held(total=1_000, usable=900 - 20 * tick),)})
+    return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (samples.held(total=1_000, usable=900 - 20 * tick),)})
 
 
 def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -286,7 +286,7 @@ def _deleted(tick: int) -> Facts:
 def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
     """The topic with this retention."""
     values = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(retention_ms)}
-    configs = {topic_resource("orders"): worlds.config_set(values, ConfigSource(TOPIC_CONFIG))}
+    configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs)
 
 
@@ -334,7 +334,7 @@ def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
     configs = {}
     for broker in (1, 2, 3):
         values = {"num.replica.fetchers": "4", "log.cleaner.enable": "true"} | (changes if broker == 2 else {})
-        configs[broker_resource(broker)] = worlds.config_set(values, ConfigSource(BROKER_CONFIG))
+        configs[broker_resource(broker)] = samples.config_set(values, ConfigSource(BROKER_CONFIG))
     return replace(snapshot, configs={**snapshot.configs, **configs})
 
 
@@ -349,13 +349,13 @@ def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
 def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
     """Broker 2 holds 100 times as much of a compacted partition."""
     values = {"cleanup.policy": "compact", "segment.bytes": "1000"}
-    configs = {topic_resource("orders"): worlds.config_set(values, ConfigSource(TOPIC_CONFIG))}
+    configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs, log_dirs=sized(3_000, 300_000, 3_500))
 
 
 def sized(*sizes: int) -> dict[int, tuple[cluster.LogDir, ...]]:
     """The directories of brokers 1, 2 and 3 whose replicas of orders/0 have these sizes."""
-    return {broker: (worlds.held(("orders", 0, size)),) for broker, size in enumerate(sizes, 1)}
+    return {broker: (samples.held(("orders", 0, size)),) for broker, size in enumerate(sizes, 1)}
 
 
 def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -451,7 +451,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     (
         "acl-without-type",
         Subject(entity="ACLs of 'alice' and 1 more"),
-        lambda s, _: replace(s, acls=tuple(map(worlds.acl, ("alice", "bob", "User:bob", ":c")))),
+        lambda s, _: replace(s, acls=tuple(map(samples.acl, ("alice", "bob", "User:bob", ":c")))),
         {},
     ),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
@@ -563,7 +563,7 @@ def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
 
     def gone(policy: str) -> set[tuple[str, Subject]]:
         entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
-        configs = worlds.config_set(entries, ConfigSource(TOPIC_CONFIG))
+        configs = samples.config_set(entries, ConfigSource(TOPIC_CONFIG))
         before = replace(healthy(), configs={topic_resource("orders"): configs})
         return named(diagnose(watched(lambda s, _: moved(s, {0: (50, 100)}), facts=_deleted, before=before)))
 
@@ -972,7 +972,7 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = _two_replicas_away(snapshot, tick)
         values = dict(sorted((became if tick >= 2 else was).items()))
-        entries = worlds.config_set(values, ConfigSource(BROKER_CONFIG))
+        entries = samples.config_set(values, ConfigSource(BROKER_CONFIG))
         return replace(away, configs=dict.fromkeys(away.configs, entries))
 
     claims = [each.claim for each in diagnose(watched(change)).causes if each.claim.cause == "changed-lately"]

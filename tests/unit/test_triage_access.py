@@ -24,7 +24,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.facts import AclKey, Author, Facts
 from console.triage.past import DENY, NOTHING, past_after
 from console.triage.symptoms import Poll
-from tests.support import worlds
+from tests.support import samples
 from tests.unit import test_triage
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
@@ -33,7 +33,7 @@ WHEN = 6
 
 
 def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
-    return worlds.acl("User:app", name, operation, permission, on=type_, pattern=pattern)
+    return samples.acl("User:app", name, operation, permission, on=type_, pattern=pattern)
 
 
 OTHER = acl("ALLOW", "READ", "payments")

@@ -16,7 +16,7 @@ from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.triage.symptoms import Poll, Subject
-from tests.support import worlds
+from tests.support import samples
 from tests.unit import test_triage as triage
 
 
@@ -471,7 +471,7 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
                 replicas = snapshot.topics["orders"].partitions[0].replicas
                 return triage.first_of_orders(snapshot, replicas=(*replicas, 4))
             case "some topics":
-                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (worlds.held(("hidden", 0, 1)),)})
+                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (samples.held(("hidden", 0, 1)),)})
             case "no quorum":
                 return replace(snapshot, quorum=None)
             case "no directories":

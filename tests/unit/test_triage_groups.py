@@ -22,7 +22,7 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.readers import left_behind
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
-from tests.support import worlds
+from tests.support import samples
 from tests.unit.test_triage import START, TICK, healthy, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
@@ -304,7 +304,7 @@ TRANSACTION_FACTOR = "transaction.state.log.replication.factor"
 
 def allowing(*types: str) -> tuple[Acl, ...]:
     """An ACL for `pay` on each of these types."""
-    return tuple(worlds.acl("User:pay", "pay", "WRITE", on=each) for each in types)
+    return tuple(samples.acl("User:pay", "pay", "WRITE", on=each) for each in types)
 
 
 def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:

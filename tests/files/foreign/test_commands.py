@@ -14,10 +14,10 @@ from console.embedded.faults import FailFor, Fault
 from console.embedded.replicas import new_topic
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
-from tests.embedded.apply_fronts import Kac
 from tests.files.foreign.test_kafka_listings import ACLS
 from tests.files.foreign.test_strimzi import TOPIC, USER
 from tests.files.foreign.test_topicctl import TOPIC as TOPICCTL
+from tests.support.worlds import Kac
 
 ORDERS = "checkout.orders"
 

@@ -22,7 +22,7 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from tests.files.foreign.wishes import notes, problems, wanted
 from tests.files.test_round_trip import ENTITY, LIMITS, WANTED
-from tests.support import worlds
+from tests.support import samples
 
 TOPIC = """\
 apiVersion: kafka.strimzi.io/v1beta2
@@ -69,7 +69,7 @@ BILLING = QuotaEntity.of({"user": "CN=billing"})
 
 
 def acl(type_: str, name: str, pattern: str, principal: str, host: str, operation: str, permission: str) -> Acl:
-    return worlds.acl(principal, name, operation, permission, on=type_, pattern=pattern, host=host)
+    return samples.acl(principal, name, operation, permission, on=type_, pattern=pattern, host=host)
 
 
 def test_a_topic(tmp_path: Path) -> None:
