@@ -15,6 +15,7 @@ from typing import Any, TypeGuard, TypeVar, get_args, get_origin
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 
+from console.embedded.apis import APIS, ITSELF
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
 from console.wire.frames import EncodedBody, encode_body
@@ -57,64 +58,6 @@ def advertised_controller(context: RequestContext) -> int:
     return choice(alive) if alive else -1  # noqa: S311 - not a secret
 
 
-ITSELF = ""
-"""Stands for the request's item itself, which the response's array names once."""
-
-ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
-    "add_partitions_to_txn": (
-        ("results_by_topic_v3_and_below", "v3_and_below_topics"),
-        ("results_by_partition", "partitions"),
-    ),
-    "alter_client_quotas": (("entries", "entries"),),
-    "alter_configs": (("responses", "resources"),),
-    "alter_partition_reassignments": (("responses", "topics"), ("partitions", "partitions")),
-    "alter_replica_log_dirs": (("results", "dirs.topics"), ("partitions", "partitions")),
-    "alter_share_group_offsets": (("responses", "topics"), ("partitions", "partitions")),
-    "alter_user_scram_credentials": (("results", "deletions"), ("results", "upsertions")),
-    "consumer_group_describe": (("groups", "group_ids"),),
-    "create_acls": (("results", "creations"),),
-    "create_partitions": (("results", "topics"),),
-    "create_topics": (("topics", "topics"),),
-    "delete_acls": (("filter_results", "filters"),),
-    "delete_groups": (("results", "groups_names"),),
-    "delete_records": (("topics", "topics"), ("partitions", "partitions")),
-    "delete_share_group_offsets": (("responses", "topics"),),
-    "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
-    "describe_acls": (("filter_results", "filters"),),
-    "describe_client_quotas": (("filter_results", "filters"),),
-    "describe_configs": (("results", "resources"),),
-    "describe_groups": (("groups", "groups"),),
-    "describe_producers": (("topics", "topics"), ("partitions", "partition_indexes")),
-    "describe_share_group_offsets": (("groups", "groups"),),
-    "describe_transactions": (("transaction_states", "transactional_ids"),),
-    "describe_topic_partitions": (("topics", "topics"),),
-    "elect_leaders": (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")),
-    "fetch": (("responses", "topics"), ("partitions", "partitions")),
-    "find_coordinator": (("coordinators", "coordinator_keys"),),
-    "incremental_alter_configs": (("responses", "resources"),),
-    "kip133_alter_configs": (("responses", "resources"),),
-    "kip133_list_configs": (("entities", "resources"),),
-    "kip21_alter_config": (("entities", "entities"),),
-    "kip21_describe_config": (("entities", "entities"),),
-    "kip248_alter_quotas": (("resources", "resources"), ("configs", "configs")),
-    "kip248_describe_quotas": (("resources", "resources"), ("configs", ITSELF)),
-    "kip4_alter_acls": (("responses", "requests"), ("results", "actions")),
-    "kip4_create_topics": (("topic_error_codes", "create_topic_requests"),),
-    "kip4_delete_topics": (("topic_error_codes", "topics"),),
-    "leave_group": (("members", "members"),),
-    "list_offsets": (("topics", "topics"), ("partitions", "partitions")),
-    "metadata": (("topics", "topics"),),
-    "offset_commit": (("topics", "topics"), ("partitions", "partitions")),
-    "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
-    "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
-    "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
-    "share_group_describe": (("groups", "group_ids"),),
-    "streams_group_describe": (("groups", "group_ids"),),
-    "write_txn_markers": (("markers", "markers"), ("topics", "topics"), ("partitions", "partition_indexes")),
-    "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
-}
-"""API -> (array of the response, array of the request), for responses with one element for each item."""
-
 _RENAMED: Mapping[str, Sequence[str]] = {
     "key": (),
     "topic": ("name",),
@@ -144,12 +87,12 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
     """
     if not _has_error(messages.response):
         return None
-    return _entity(messages.response, request, ITEMS.get(messages.api, ()), code, message)
+    return _entity(messages.response, request, APIS[messages.api].items, code, message)
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
     """Return the arrays of items in the response and in the request; None for an API without items."""
-    for answered, asked in ITEMS.get(messages.api, ()):
+    for answered, asked in APIS[messages.api].items:
         if _asked_items(request, asked):
             return answered, asked
     return None
@@ -257,19 +200,6 @@ def _has_error(type_: type[Any]) -> bool:
     return False
 
 
-CONTROLLER_APIS = frozenset(
-    {
-        "alter_partition_reassignments",
-        "alter_user_scram_credentials",
-        "create_partitions",
-        "create_topics",
-        "delete_topics",
-        "elect_leaders",
-        "list_partition_reassignments",
-        "update_features",
-    }
-)
-"""APIs that only the controller answers."""
 OF_THE_WHOLE = "This is not the correct controller for this cluster."
 """Kafka's message for NOT_CONTROLLER where it has none of its own (Errors)."""
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {

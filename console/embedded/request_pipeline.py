@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pkgutil
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -18,11 +17,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 
 from console.embedded import faults as embedded_faults
-from console.embedded import handlers
-from console.embedded.answers import CONTROLLER_APIS, answer_partly, error_answer, not_controller
+from console.embedded.answers import answer_partly, error_answer, not_controller
+from console.embedded.apis import APIS, Served
 from console.embedded.context import CONTROLLER_LISTENER, CloseConnection, Cluster, RequestContext, Session
 from console.embedded.controllers import (
-    AT_CONTROLLERS,
     FORWARDING_SECONDS,
     refused_by_controller,
     waits_for_controller,
@@ -121,20 +119,19 @@ class Counters:
 @cache
 def handled_apis() -> frozenset[str]:
     """Return kio's names of the APIs that have a handler."""
-    modules = {module.name for module in pkgutil.iter_modules(handlers.__path__)}
-    return frozenset(modules & set(api_key_map.values()))
+    return frozenset(APIS.keys() & set(api_key_map.values()))
 
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """Return the function that answers an API: `handle` of the API's module, or a function of its proposal's module."""
-    handle: Handle
+    """Return the function that answers an API, or its proposal's version of it."""
     if not proposed:
-        handle = import_module(f"console.embedded.handlers.{api}").handle
-        return handle
-    proposal, _, name = api.partition("_")
-    module, function = (proposal, name) if proposal.startswith("kip") else ("batched_describes", api)
-    handle = getattr(import_module(f"console.embedded.proposals.{module}"), function)
+        path, name = f"handlers.{APIS[api].module}", api
+    elif api in handled_apis():
+        path, name = "proposals.batched_describes", api
+    else:
+        path, name = f"proposals.{APIS[api].module}", api.partition("_")[2]
+    handle: Handle = getattr(import_module(f"console.embedded.{path}"), name)
     return handle
 
 
@@ -180,7 +177,7 @@ def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
     Args:
         apis: those of a broker of the release.
     """
-    return {key: versions for key, versions in apis.items() if api_name(key) in AT_CONTROLLERS}
+    return {key: versions for key, versions in apis.items() if Served.AT_CONTROLLERS in APIS[api_key_map[key]].served}
 
 
 RecordRequest = Callable[[RequestContext, Messages, bytes, bytes | None], None]
@@ -286,7 +283,8 @@ class RequestPipeline:
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         # Checked before the handler, which changes the controller's state, whichever broker was asked.
-        if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
+        is_refused = not cluster.forwarding and Served.UNFORWARDED in APIS[found.api].served
+        if is_refused and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
         if (refused := refused_by_controller(request, context, found)) is not None:
             return refused

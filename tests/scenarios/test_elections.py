@@ -27,7 +27,7 @@ from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.handlers.elect_leaders import elect
+from console.embedded.handlers.replicas import elect
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move

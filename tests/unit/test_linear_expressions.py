@@ -134,7 +134,7 @@ _OPERATORS = {
     _own("console.contexts.config_providers", "self.pattern"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
     _own("console.embedded.own_resources", "expression.strip()"),
-    _own("console.embedded.handlers.list_transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
+    _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
 }
 """An operator's own expressions, and what else is not promised (docs/security.md)."""
 

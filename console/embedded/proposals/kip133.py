@@ -16,8 +16,8 @@ from console.embedded.answers import repeated_keys
 from console.embedded.config_changes import ConfigProblem
 from console.embedded.config_describe import described_entries as describe
 from console.embedded.context import RequestContext
-from console.embedded.handlers.alter_configs import handle as handle_alter_configs
-from console.embedded.handlers.incremental_alter_configs import handle as handle_incremental_alter_configs
+from console.embedded.handlers.configs import alter_configs as handle_alter_configs
+from console.embedded.handlers.configs import incremental_alter_configs as handle_incremental_alter_configs
 from console.embedded.proposals.kip248 import READ_ONLY, described_quotas, parsed_quota
 from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import View
