@@ -1,23 +1,25 @@
-"""What several handlers answer alike: one error for everything in a request, and long arrays piece by piece."""
+"""What several handlers answer alike: a result for each item, one error for all, and long arrays piece by piece."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from datetime import timedelta
+from dataclasses import Field, dataclass, fields, replace
+from functools import partial
 from random import choice
 from time import perf_counter
-from types import UnionType
-from typing import Any, TypeGuard, TypeVar, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 
-from console.embedded.apis import APIS, ITSELF
+from console.embedded.apis import APIS, ITSELF, Items
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
+from console.embedded.refusals import Refusal
+from console.wire.fields import shape_of, unused
 from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
@@ -98,10 +100,20 @@ def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
     return None
 
 
-def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
+def _entity(
+    type_: type[Any],
+    source: Any,
+    items: Items,
+    code: int,
+    message: str | None,
+    own: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Return an entity that repeats what it has of an item. own: its fields that are not the item's."""
     values: dict[str, Any] = {}
     for field in fields(type_):
-        if _is_code(field):
+        if field.name in own:
+            values[field.name] = own[field.name]
+        elif _is_code(field):
             values[field.name] = code
         elif field.name == "error_message":
             values[field.name] = (message or "") if field.type is str else message
@@ -110,31 +122,66 @@ def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], cod
     return type_(**values)
 
 
-def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
-    element = _element(field)
-    if element is not None:
+def _value(field: Field[Any], source: Any, items: Items, code: int, message: str | None) -> Any:
+    shape = shape_of(field)
+    if shape.is_array:
         asked: list[Any] = []
         for answered, name in items:
             if answered == field.name:
                 asked += (source,) if name == ITSELF else _asked_items(source, name)
-        if _is_entity(element):
+        if shape.entity is not None:
             if asked:
-                return tuple(_entity(element, item, items, code, message) for item in asked)
+                return tuple(_entity(shape.entity, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
             # Kafka names the entity again in its errors, so that a client finds its own entry.
-            if echoed and not _has_error(element):  # a quota's entity
-                return tuple(_entity(element, item, items, code, message) for item in echoed)
+            if echoed and not _has_error(shape.entity):  # a quota's entity
+                return tuple(_entity(shape.entity, item, items, code, message) for item in echoed)
         return ()
     if (
         getattr(source, "__type__", None) is EntityType.request
     ):  # only items are repeated in the response, no other field of the request
-        return zero(field)
+        return unused(field)
     for name in () if field.name in _NOT_REPEATED else (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
             return getattr(source, name)
     if isinstance(source, str | int) and not isinstance(source, bool) and _accepts(field, source):
         return source
-    return zero(field)
+    return unused(field)
+
+
+Result = int | Refusal | Mapping[str, Any]
+"""Of an item: its error code, 0 for none; that with a message; or the fields that its element has of its own."""
+
+
+def each_item(context: RequestContext, request: Any, result: Callable[..., Result], **own: Any) -> Any:
+    """Return the response with an element for each item of the request, as the API's row pairs them.
+
+    Args:
+        result: called with the items that an item lies in, and the item. What its element repeats of the item is filled
+            in.
+        own: the response's other fields.
+    """
+    found = context.messages
+    return context.answer(**elements(found.response, request, APIS[found.api].items, result), **own)
+
+
+def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., Result]) -> dict[str, Any]:
+    """Return an array of a type by the field's name, with an element for each item of the source; see `each_item`."""
+    (answered, asked), *inner = items
+    element = shape_of(type_.__dataclass_fields__[answered]).entity
+    assert element is not None
+    made: list[Any] = []
+    for item in _asked_items(source, asked):
+        if inner:
+            found: Result = elements(element, item, tuple(inner), partial(result, item))
+        else:
+            found = result(item)
+        refusal = Refusal(found) if isinstance(found, int) else found
+        if isinstance(refusal, Refusal):
+            made.append(_entity(element, item, (), *refusal))
+        else:
+            made.append(_entity(element, item, (), 0, None, refusal))
+    return {answered: tuple(made)}
 
 
 def _asked_items(source: Any, path: str) -> list[Any]:
@@ -156,35 +203,6 @@ def _accepts(field: Field[Any], source: str | int) -> bool:
     return field.metadata.get("kafka_type") in kinds and field.name in named
 
 
-def zero(field: Field[Any]) -> Any:
-    """Return the value of an unused field: its default, null if allowed, else empty or zero."""
-    if field.default is not MISSING:
-        return field.default
-    type_ = field.type
-    if get_origin(type_) is tuple:
-        return ()
-    if get_origin(type_) is UnionType and type(None) in get_args(type_):
-        return None
-    if _is_entity(type_):
-        return type_(**{part.name: zero(part) for part in fields(type_)})
-    kind = field.metadata["kafka_type"]
-    if kind.startswith("timedelta"):
-        return timedelta(0)
-    return {"string": "", "bytes": b"", "records": b"", "bool": False, "float64": 0.0}.get(kind, 0)
-
-
-def _element(field: Field[Any]) -> Any:
-    """Return the type of an array's elements, None for another field."""
-    type_: Any = field.type
-    if get_origin(type_) is UnionType:
-        type_ = next(part for part in get_args(type_) if part is not type(None))
-    return get_args(type_)[0] if get_origin(type_) is tuple else None
-
-
-def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
-    return isinstance(type_, type) and is_dataclass(type_)
-
-
 def _is_code(field: Field[Any]) -> bool:
     """Return whether the field is an error code. In the proposals' formats it is an ordinary number."""
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
@@ -192,10 +210,8 @@ def _is_code(field: Field[Any]) -> bool:
 
 def _has_error(type_: type[Any]) -> bool:
     for field in fields(type_):
-        element = _element(field)
-        if _is_code(field):
-            return True
-        if _is_entity(element) and _has_error(element):
+        entity = shape_of(field).entity
+        if _is_code(field) or (entity is not None and _has_error(entity)):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,7 +40,6 @@ MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
-BATCH_TOO_LARGE = "Unable to perform excessively large batch operation."
 WRONG_BROKER = "Unexpected broker id, expected {own}, but received {name}"
 RESOURCE_TWICE = "Each resource must appear at most once."
 
@@ -227,14 +226,6 @@ class ConfigChange:
     replaces: bool = False
 
 
-class ConfigOutcome(NamedTuple):
-    """The result for one resource. message: None for none."""
-
-    resource: ConfigResource
-    code: int = ErrorCode.none
-    message: str | None = None
-
-
 class AuthorizationProblem(ConfigProblem):
     """A missing permission. resource: type and name for `RequestContext.allowed`."""
 
@@ -249,17 +240,6 @@ def authorization_problem(resource: ConfigResource, *, with_message: bool = True
     code = ErrorCode[f"{guard.lower()}_authorization_failed"]
     message = f"{guard.capitalize()} authorization failed." if with_message else None
     return AuthorizationProblem(code, message, (guard, CLUSTER_NAME if guard == "CLUSTER" else resource.name))
-
-
-def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
-    """Return the outcome of a function for a resource. wrong_value: the error code for a ValueError."""
-    try:
-        done()
-    except ConfigProblem as problem:
-        return ConfigOutcome(resource, problem.code, problem.message)
-    except ValueError as error:
-        return ConfigOutcome(resource, wrong_value, str(error))
-    return ConfigOutcome(resource)
 
 
 ROOT = "root"

@@ -9,21 +9,15 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.embedded import quotas
-from console.embedded import quotas as entities
 from console.embedded.answers import WireFormat, long_answer
 from console.embedded.context import RequestContext
 from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
-from console.embedded.refusals import CLUSTER_REFUSED
+from console.embedded.refusals import CLUSTER_REFUSED, DONE, Refusal
 from console.embedded.state import MAX_RECORDS
 from console.model.quota import QuotaEntity, QuotaValues
 
 Parts = Mapping[str, str | None]
-
-
-class _Result(NamedTuple):
-    parts: Parts
-    code: int = 0
-    message: str | None = None
+_Result = tuple[Parts, Refusal]
 
 
 class _Wanted(NamedTuple):
@@ -45,26 +39,26 @@ async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
     """
     wanted = [
         _Wanted(
-            entities.ordered_parts((part.entity_type, part.entity_name) for part in entry.entity),
+            quotas.ordered_parts((part.entity_type, part.entity_name) for part in entry.entity),
             tuple((op.key, None if op.remove else op.value) for op in entry.ops),
         )
         for entry in request.entries
     ]
     if not context.allowed("ALTER_CONFIGS"):
-        results = [_Result(item.parts, ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED) for item in wanted]
+        results = [(item.parts, Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)) for item in wanted]
     else:
         results = await _applied(wanted, context, request.validate_only)
-    schema = context.schema
     return context.answer(
         entries=tuple(
-            schema.EntryData(
-                error_code=result.code,
-                error_message=result.message,
+            context.part(
+                "EntryData",
+                error_code=refusal.code,
+                error_message=refusal.message,
                 entity=tuple(
-                    schema.EntityData(entity_type=type_, entity_name=name) for type_, name in result.parts.items()
+                    context.part("EntityData", entity_type=type_, entity_name=name) for type_, name in parts.items()
                 ),
             )
-            for result in results
+            for parts, refusal in results
         )
     )
 
@@ -86,32 +80,25 @@ async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only
         # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, and applies the
         # first.
         if entity in results or len(set(keys)) < len(keys):
-            message = quotas.ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
-            results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
+            message = quotas.ENTITY_TWICE.format(entity=quotas.shown_parts(item.parts))
+            results[entity] = item.parts, Refusal(ErrorCode.invalid_request, message)
             continue
-        problem = await entities.entity_problem(item.parts)
+        problem = await quotas.entity_problem(item.parts)
         try:
             changes = quotas.checked_quotas(dict(item.ops), item.parts, finite=finite) if problem is None else {}
         except quotas.BadValue as bad:
             problem, changes = str(bad), {}
-        results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
-        changed[entity] = quotas.quota_records(changes, _limits(context, entity))
+        results[entity] = item.parts, Refusal(ErrorCode.invalid_request, problem) if problem else DONE
+        changed[entity] = quotas.quota_records(changes, context.state.quotas.get(entity, {}))
     # A controller writes at most MAX_RECORDS in one change; counted by key, not by entity.
     if sum(map(len, changed.values())) > MAX_RECORDS:
-        return [_Result(item.parts, ErrorCode.policy_violation, quotas.TOO_MANY_QUOTAS) for item in wanted]
+        refusal = Refusal(ErrorCode.policy_violation, quotas.TOO_MANY_QUOTAS)
+        return [(item.parts, refusal) for item in wanted]
     if not validate_only:
         for entity, changes in changed.items():
-            _apply(context, entity, changes)
+            if changes:
+                context.state.alter_quota(entity, changes)
     return list(results.values())
-
-
-def _limits(context: RequestContext, entity: QuotaEntity) -> QuotaValues:
-    return context.state.quotas.get(entity, {})
-
-
-def _apply(context: RequestContext, entity: QuotaEntity, changes: quotas.Changes) -> None:
-    if changes:
-        context.state.alter_quota(entity, changes)
 
 
 async def describe_client_quotas(request: Any, context: RequestContext) -> Any:
@@ -126,24 +113,20 @@ async def describe_client_quotas(request: Any, context: RequestContext) -> Any:
     - v1: flexible.
     """
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return _answer(context, ErrorCode.cluster_authorization_failed, None, None)
+        return context.answer(error_code=ErrorCode.cluster_authorization_failed)
     components = [Component(item.entity_type, item.match_type, item.match) for item in request.components]
     try:
         wanted = parsed_filter(components, request.strict)
     except BadFilter as bad:
-        return _answer(context, bad.code, bad.message, None)
+        return context.answer(error_code=bad.code, error_message=bad.message)
     found = (
         (entity, values) for entity, values in quota_candidates(context.view.quotas, wanted) if wanted.finds(entity)
     )
     return await long_answer(
         context.schema.DescribeClientQuotasResponse,
-        _answer(context, 0, "", ()),
+        context.answer(error_message="", entries=()),
         encoded_entries(context.version, found, client_first=True),
     )
-
-
-def _answer(context: RequestContext, code: int, message: str | None, entries: tuple[()] | None) -> Any:
-    return context.answer(error_code=code, error_message=message, entries=entries)
 
 
 FLEXIBLE_FROM = 1

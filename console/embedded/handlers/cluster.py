@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -14,9 +14,8 @@ from console.embedded.controllers import named_controller
 from console.embedded.refusals import DONE, Refusal, cluster_refusal_message, cluster_refused
 from console.embedded.replicas import broker_lost
 from console.embedded.spec import METADATA_VERSION
-from console.embedded.tables import BrokerNode
+from console.embedded.tables import BrokerNode, ControllerNode
 from console.model.feature_levels import why_no_way_back
-from console.wire.schemas import for_version
 
 _BROKERS, _CONTROLLERS = 1, 2
 _TYPES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
@@ -35,62 +34,44 @@ async def describe_cluster(request: Any, context: RequestContext) -> Any:
     - v1: the endpoint type, brokers or controllers (KIP-919).
     - v2: fenced brokers (KIP-1073).
     """
-    view, schema = context.view, context.schema
     own = _CONTROLLERS if context.at_controller else _BROKERS
     asked = getattr(request, "endpoint_type", _BROKERS)
     if asked != own:
-        known = asked in _TYPES
-        return context.answer(
-            error_code=ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type,
-            error_message=(
+        refusal = Refusal(ErrorCode.unsupported_endpoint_type, f"Unsupported endpoint type {asked}")
+        if asked in _TYPES:
+            refusal = Refusal(
+                ErrorCode.mismatched_endpoint_type,
                 f"The request was sent to an endpoint of type {_TYPES[own]}, but we wanted an endpoint of type "
-                f"{_TYPES[asked]}"
-                if known
-                else f"Unsupported endpoint type {asked}"
-            ),
-            endpoint_type=_BROKERS,
-            cluster_id="",
-            brokers=(),
-        )
+                f"{_TYPES[asked]}",
+            )
+        return context.answer(error_code=refusal.code, error_message=refusal.message, endpoint_type=_BROKERS)
     operations = NO_OPERATIONS
     if request.include_cluster_authorized_operations:
         operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     fenced_too = getattr(request, "include_fenced_brokers", False)
-    brokers = sorted(view.brokers.values(), key=lambda broker: broker.id)
-    listed = (_broker(schema, broker) for broker in brokers if broker.alive or fenced_too)
+    brokers = [broker for broker in context.view.brokers.values() if broker.alive or fenced_too]
+    # All controllers that are registered, also those that are down.
+    controllers = context.state.controllers.values()
+    nodes: Iterable[BrokerNode | ControllerNode] = controllers if context.at_controller else brokers
     return context.answer(
-        error_code=0,
-        error_message=None,
         endpoint_type=own,
         cluster_id=context.state.cluster_id,
         controller_id=named_controller(context.state) if context.at_controller else advertised_controller(context),
-        brokers=tuple(_controllers(context) if context.at_controller else listed),
+        brokers=tuple(_node(context, node) for node in sorted(nodes, key=lambda node: node.id)),
         cluster_authorized_operations=operations,
     )
 
 
-def _broker(schema: Any, broker: BrokerNode) -> Any:
-    return for_version(
-        schema.DescribeClusterBroker,
-        broker_id=broker.id,
-        host=broker.host,
-        port=broker.port,
-        rack=broker.rack,
-        is_fenced=not broker.alive,
+def _node(context: RequestContext, node: BrokerNode | ControllerNode) -> Any:
+    broker = node if isinstance(node, BrokerNode) else None
+    return context.part(
+        "DescribeClusterBroker",
+        broker_id=node.id,
+        host=node.host,
+        port=node.port,
+        rack=broker and broker.rack,
+        is_fenced=broker is not None and not broker.alive,
     )
-
-
-def _controllers(context: RequestContext) -> Iterator[Any]:
-    """Yield all controllers that are registered, also those that are down."""
-    for _, node in sorted(context.state.controllers.items()):
-        yield for_version(
-            context.schema.DescribeClusterBroker,
-            broker_id=node.id,
-            host=node.host,
-            port=node.port,
-            rack=None,
-            is_fenced=False,
-        )
 
 
 _MESSAGES_FROM = (4, 1)
@@ -205,11 +186,13 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
 
 
 def _answer(context: RequestContext, code: int, message: str | None, results: dict[str, tuple[int, str | None]]) -> Any:
-    schema = context.schema
-    fields: dict[str, Any] = {"error_code": code, "error_message": message}
-    if hasattr(schema, "UpdatableFeatureResult"):
-        fields["results"] = tuple(
-            schema.UpdatableFeatureResult(feature=feature, error_code=error, error_message=reason)
+    if not hasattr(context.schema, "UpdatableFeatureResult"):
+        return context.answer(error_code=code, error_message=message)
+    return context.answer(
+        error_code=code,
+        error_message=message,
+        results=tuple(
+            context.part("UpdatableFeatureResult", feature=feature, error_code=error, error_message=reason)
             for feature, (error, reason) in results.items()
-        )
-    return context.answer(**fields)
+        ),
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import error_answer
-from console.embedded.config_alter import altered_results
+from console.embedded.answers import each_item, error_answer
+from console.embedded.config_alter import Altering
 from console.embedded.config_changes import MALFORMED, ConfigChange, ConfigProblem, Operation, authorization_problem
 from console.embedded.config_describe import DescribedBytes, describable_types, described_entries
 from console.embedded.context import RequestContext
@@ -16,9 +16,6 @@ from console.model.codes import SET, TOPIC, AlterOp, ResourceType
 from console.model.config import ConfigResource
 from console.model.entity_types import BY_NUMBER, Lister
 from console.wire.frames import EncodedBody
-from console.wire.schemas import messages
-
-_DESCRIBE_CONFIGS = 32
 
 
 async def describe_configs(request: Any, context: RequestContext) -> Any:
@@ -36,16 +33,14 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
     """
     known = describable_types(context.cluster.release.name)
     if any(item.resource_type not in known for item in request.resources):
-        found = messages(_DESCRIBE_CONFIGS, context.version)
-        assert found is not None
-        return error_answer(request, found, ErrorCode.invalid_request, MALFORMED)
+        return error_answer(request, context.messages, ErrorCode.invalid_request, MALFORMED)
     results = DescribedBytes(context, request)
     refused = []
     for item in request.resources:
         resource = ConfigResource(ResourceType(item.resource_type), item.resource_name)
         keys = item.configuration_keys or None
-        problem: ConfigProblem = authorization_problem(resource)
-        if not context.allowed("DESCRIBE_CONFIGS", *authorization_problem(resource).resource):
+        problem = authorization_problem(resource)
+        if not context.allowed("DESCRIBE_CONFIGS", *problem.resource):
             refused.append((resource, problem))
             continue
         try:
@@ -71,18 +66,31 @@ async def alter_configs(request: Any, context: RequestContext) -> Any:
     Version notes:
     - v2: flexible.
     """
-    changes = [
-        ConfigChange(
-            ConfigResource(ResourceType(item.resource_type), item.resource_name),
-            tuple(Operation(config.name, SET, config.value) for config in item.configs),
-            replaces=True,
-        )
-        for item in request.resources
-    ]
+    changes = _changes(request, replaces=True)
     # A broker fails to collect the changes by resource, and again when it builds the error's answer (measured on 4.3).
     if len({change.resource for change in changes}) < len(changes):
         return None
-    return context.answer(responses=altered_results(context, changes, validate_only=request.validate_only))
+    return _altered(request, context, changes)
+
+
+def _changes(request: Any, *, replaces: bool) -> list[ConfigChange]:
+    """Return the changes of a request. AlterConfigs names no operations: it sets each key."""
+    return [
+        ConfigChange(
+            ConfigResource(ResourceType(item.resource_type), item.resource_name),
+            tuple(
+                Operation(config.name, AlterOp(getattr(config, "config_operation", SET)), config.value)
+                for config in item.configs
+            ),
+            replaces,
+        )
+        for item in request.resources
+    ]
+
+
+def _altered(request: Any, context: RequestContext, changes: Sequence[ConfigChange]) -> Any:
+    outcomes = iter(Altering(context, validate_only=request.validate_only).alter(changes))
+    return each_item(context, request, lambda _item: next(outcomes))
 
 
 async def incremental_alter_configs(request: Any, context: RequestContext) -> Any:
@@ -96,14 +104,7 @@ async def incremental_alter_configs(request: Any, context: RequestContext) -> An
     Version notes:
     - v1: flexible.
     """
-    changes = [
-        ConfigChange(
-            ConfigResource(ResourceType(item.resource_type), item.resource_name),
-            tuple(Operation(config.name, AlterOp(config.config_operation), config.value) for config in item.configs),
-        )
-        for item in request.resources
-    ]
-    return context.answer(responses=altered_results(context, changes, validate_only=request.validate_only))
+    return _altered(request, context, _changes(request, replaces=False))
 
 
 _KNOWN = tuple(sorted(BY_NUMBER, reverse=True))
@@ -123,14 +124,14 @@ async def list_config_resources(request: Any, context: RequestContext) -> Any:
     """
     asked = request.resource_types if context.version >= 1 else _FIRST
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return _answer(context, ErrorCode.cluster_authorization_failed, ())
+        return context.answer(error_code=ErrorCode.cluster_authorization_failed)
     if any(type_ not in _KNOWN for type_ in asked):
-        return _answer(context, ErrorCode.unsupported_version, ())
-    return _answer(context, 0, tuple(_resources(context, tuple(asked) or _KNOWN)))
+        return context.answer(error_code=ErrorCode.unsupported_version)
+    return context.answer(config_resources=tuple(_resources(context, tuple(asked) or _KNOWN)))
 
 
 def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]:
-    resource, view = context.schema.ConfigResource, context.view
+    view = context.view
     for type_ in _KNOWN:
         if type_ not in types:
             continue
@@ -142,8 +143,4 @@ def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]
         else:
             names = [known.name for known in view.configs if known.type == type_]
         for name in names:
-            yield resource(resource_name=name, resource_type=type_) if context.version else resource(resource_name=name)
-
-
-def _answer(context: RequestContext, code: int, resources: tuple[Any, ...]) -> Any:
-    return context.answer(error_code=code, config_resources=resources)
+            yield context.part("ConfigResource", resource_name=name, resource_type=type_)

@@ -6,12 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
-from console.embedded.refusals import cluster_refusal_message
+from console.embedded.refusals import DONE, Refusal, cluster_refused
 from console.embedded.sasl import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash, credential_of_salted
 from console.embedded.spec import METADATA_VERSION
 from console.embedded.tables import ScramCredential, ScramKey
@@ -29,40 +29,39 @@ async def describe_user_scram_credentials(request: Any, context: RequestContext)
 
     Needs DESCRIBE on the cluster. Neither salts nor keys are reported.
     """
-    schema = context.schema
     if not context.allowed("DESCRIBE"):
         if request.users is None:
             # Never completes: the client's timeout ends the request, as with a real broker.
             await asyncio.get_running_loop().create_future()
-        refused = _result(schema, "", ErrorCode.cluster_authorization_failed, None)
-        return context.answer(
-            error_code=ErrorCode.cluster_authorization_failed,
-            error_message=None,
-            results=(refused,) * len(request.users),
-        )
+        code = ErrorCode.cluster_authorization_failed
+        return context.answer(error_code=code, results=(_result(context, "", code, None),) * len(request.users))
     credentials: dict[str, dict[int, ScramCredential]] = {}
     for key, credential in context.view.scram.items():
         credentials.setdefault(key.user, {})[key.mechanism] = credential
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(credentials, 1))
-    results = (_described(schema, user, times, credentials.get(user, {})) for user, times in asked.items())
-    return context.answer(error_code=0, error_message="", results=tuple(results))
+    results = (_described(context, user, times, credentials.get(user, {})) for user, times in asked.items())
+    return context.answer(error_message="", results=tuple(results))
 
 
-def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
+def _described(context: RequestContext, user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
     if times > 1:
-        return _result(schema, user, ErrorCode.duplicate_resource, _ASKED_TWICE.format(user=user))
+        return _result(context, user, ErrorCode.duplicate_resource, _ASKED_TWICE.format(user=user))
     if not known:
-        return _result(schema, user, ErrorCode.resource_not_found, _NONE_TO_DESCRIBE.format(user=user))
+        return _result(context, user, ErrorCode.resource_not_found, _NONE_TO_DESCRIBE.format(user=user))
     infos = tuple(
-        schema.CredentialInfo(mechanism=mechanism, iterations=known[mechanism].iterations)
+        context.part("CredentialInfo", mechanism=mechanism, iterations=known[mechanism].iterations)
         for mechanism in sorted(known)
     )
-    return _result(schema, user, 0, "", infos)
+    return _result(context, user, 0, "", infos)
 
 
-def _result(schema: Any, user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
-    return schema.DescribeUserScramCredentialsResult(
-        user=user, error_code=code, error_message=message, credential_infos=infos
+def _result(context: RequestContext, user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
+    return context.part(
+        "DescribeUserScramCredentialsResult",
+        user=user,
+        error_code=code,
+        error_message=message,
+        credential_infos=infos,
     )
 
 
@@ -92,15 +91,11 @@ async def alter_user_scram_credentials(request: Any, context: RequestContext) ->
             hash_ = ScramHash(item.key.mechanism)
             credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
             context.state.put("scram", item.key, credential)
-    schema = context.schema
+    results = ((user, problem or DONE) for user, problem in problems.items())
     return context.answer(
         results=tuple(
-            schema.AlterUserScramCredentialsResult(
-                user=user,
-                error_code=problem.code if problem else 0,
-                error_message=problem.message if problem else None,
-            )
-            for user, problem in problems.items()
+            context.part("AlterUserScramCredentialsResult", user=user, error_code=code, error_message=message)
+            for user, (code, message) in results
         )
     )
 
@@ -108,10 +103,9 @@ async def alter_user_scram_credentials(request: Any, context: RequestContext) ->
 def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
     users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
     if not context.allowed("ALTER"):
-        message = cluster_refusal_message(context, "ALTER")
-        return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
+        return dict.fromkeys(users, cluster_refused(context, "ALTER"))
     if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
-        return dict.fromkeys(users, Problem(ErrorCode.unsupported_version, _TOO_OLD))
+        return dict.fromkeys(users, Refusal(ErrorCode.unsupported_version, _TOO_OLD))
     return user_problems(deletions, upsertions, context.state.scram)
 
 
@@ -121,13 +115,6 @@ _TOO_FEW: Final = "Too few iterations"
 _TOO_MANY: Final = "Too many iterations"
 _ALTERED_TWICE: Final = "A user credential cannot be altered twice in the same request"
 _NONE_TO_DELETE: Final = "Attempt to delete a user credential that does not exist"
-
-
-class Problem(NamedTuple):
-    """Why a user's credentials are not altered: Kafka's code and message."""
-
-    code: int
-    message: str | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -140,7 +127,7 @@ class Upsertion:
     salted_password: bytes
 
 
-Problems = Mapping[str, Problem | None]
+Problems = Mapping[str, Refusal | None]
 """The problem of each user in the request, None for no problem."""
 
 
@@ -148,8 +135,8 @@ def user_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
     """Return the problem of each user. A user may be named once."""
-    problems: dict[str, Problem | None] = {}
-    steps: list[tuple[str, Callable[[], Problem | None]]] = [
+    problems: dict[str, Refusal | None] = {}
+    steps: list[tuple[str, Callable[[], Refusal | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),
         *((item.key.user, lambda item=item: _upsertion(item)) for item in upsertions),
     ]
@@ -157,29 +144,29 @@ def user_problems(
         if user not in problems:
             problems[user] = check()
         elif problems[user] is None:
-            problems[user] = Problem(ErrorCode.duplicate_resource, _ALTERED_TWICE)
+            problems[user] = Refusal(ErrorCode.duplicate_resource, _ALTERED_TWICE)
     for item in upsertions:
         # An empty salted password passes the controller's checks and fails later, without a message.
         if problems[item.key.user] is None and not item.salted_password:
-            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, None)
+            problems[item.key.user] = Refusal(ErrorCode.unknown_server_error, None)
     return problems
 
 
-def _deletion(key: ScramKey) -> Problem | None:
+def _deletion(key: ScramKey) -> Refusal | None:
     if not key.user:
-        return Problem(ErrorCode.unacceptable_credential, _EMPTY_NAME)
+        return Refusal(ErrorCode.unacceptable_credential, _EMPTY_NAME)
     if key.mechanism not in frozenset(ScramHash):
-        return Problem(ErrorCode.unsupported_sasl_mechanism, _UNKNOWN_MECHANISM)
+        return Refusal(ErrorCode.unsupported_sasl_mechanism, _UNKNOWN_MECHANISM)
     return None
 
 
-def _missing(key: ScramKey, known: Container[ScramKey]) -> Problem | None:
-    return None if key in known else Problem(ErrorCode.resource_not_found, _NONE_TO_DELETE)
+def _missing(key: ScramKey, known: Container[ScramKey]) -> Refusal | None:
+    return None if key in known else Refusal(ErrorCode.resource_not_found, _NONE_TO_DELETE)
 
 
-def _upsertion(item: Upsertion) -> Problem | None:
+def _upsertion(item: Upsertion) -> Refusal | None:
     if item.iterations < MIN_ITERATIONS:
-        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_FEW)
+        return _deletion(item.key) or Refusal(ErrorCode.unacceptable_credential, _TOO_FEW)
     if item.iterations > MAX_ITERATIONS:
-        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_MANY)
+        return _deletion(item.key) or Refusal(ErrorCode.unacceptable_credential, _TOO_MANY)
     return _deletion(item.key)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded import group_coordinator
+from console.embedded.answers import each_item
 from console.embedded.config_changes import MALFORMED
 from console.embedded.context import RequestContext
 from console.embedded.groups import Joined, JoinRequest, Synced
-from console.wire.schemas import for_version
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SEVERAL_KEYS_FROM = 4
@@ -22,13 +22,6 @@ _MESSAGES: Mapping[int, str] = {
     ErrorCode.transactional_id_authorization_failed: "Transactional Id authorization failed.",
     ErrorCode.invalid_request: MALFORMED,
 }
-
-
-class _Found(NamedTuple):
-    error_code: int
-    node_id: int = -1
-    host: str = ""
-    port: int = -1
 
 
 async def find_coordinator(request: Any, context: RequestContext) -> Any:
@@ -46,45 +39,43 @@ async def find_coordinator(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: share partitions have no coordinator, so their keys are INVALID_REQUEST.
     """
-    schema = context.schema
     kind = getattr(request, "key_type", _GROUP)
     if context.version < _SEVERAL_KEYS_FROM:
         found = _find(context, kind, request.key)
-        message = _MESSAGES.get(found.error_code, "NONE" if not found.error_code else None)
-        return context.answer(error_message=message, **found._asdict())
-    return context.answer(
-        coordinators=tuple(
-            schema.Coordinator(key=key, error_message=_message(kind, found.error_code), **found._asdict())
-            for key in request.coordinator_keys
-            for found in (_find(context, kind, key),)
-        )
-    )
+        code = found["error_code"]
+        return context.answer(error_message=_MESSAGES.get(code, None if code else "NONE"), **found)
+
+    def coordinator(key: str) -> dict[str, Any]:
+        found = _find(context, kind, key)
+        return {"error_message": _message(kind, found["error_code"]), **found}
+
+    return each_item(context, request, coordinator)
 
 
 def _message(kind: int, code: int) -> str:
     """Return the message for one of several keys. Authorization errors have none."""
-    return (
-        ""
-        if kind == _SHARE
-        or code in (ErrorCode.group_authorization_failed, ErrorCode.transactional_id_authorization_failed)
-        else _MESSAGES.get(code, "")
-    )
+    unauthorized = (ErrorCode.group_authorization_failed, ErrorCode.transactional_id_authorization_failed)
+    return "" if kind == _SHARE or code in unauthorized else _MESSAGES.get(code, "")
 
 
-def _find(context: RequestContext, kind: int, key: str) -> _Found:
+def _none(code: int) -> dict[str, Any]:
+    return {"error_code": code, "node_id": -1, "port": -1}
+
+
+def _find(context: RequestContext, kind: int, key: str) -> dict[str, Any]:
     if kind == _GROUP and not context.allowed("DESCRIBE", "GROUP", key):
-        return _Found(ErrorCode.group_authorization_failed)
+        return _none(ErrorCode.group_authorization_failed)
     if kind == _TRANSACTION and not context.allowed("DESCRIBE", "TRANSACTIONAL_ID", key):
-        return _Found(ErrorCode.transactional_id_authorization_failed)
+        return _none(ErrorCode.transactional_id_authorization_failed)
     if kind not in (_GROUP, _TRANSACTION):
-        return _Found(ErrorCode.invalid_request)
+        return _none(ErrorCode.invalid_request)
     topic = group_coordinator.GROUP_TOPIC if kind == _GROUP else group_coordinator.TRANSACTION_TOPIC
     group_coordinator.ensure_topic(context.state, topic)
     view = context.view
     broker = view.brokers.get(group_coordinator.coordinator_of(view.topics, key, topic))
     if broker is None or not broker.alive:
-        return _Found(ErrorCode.coordinator_not_available)
-    return _Found(0, broker.id, broker.host, broker.port)
+        return _none(ErrorCode.coordinator_not_available)
+    return {"error_code": 0, "node_id": broker.id, "host": broker.host, "port": broker.port}
 
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
@@ -105,7 +96,6 @@ async def join_group(request: Any, context: RequestContext) -> Any:
     - v7: the protocol type in the answer (KIP-559).
     - v9: a leader that returns keeps the assignment (KIP-814).
     """
-    schema = context.schema
     joined = await _joined(request, context)
     return context.answer(
         error_code=joined.code,
@@ -116,8 +106,8 @@ async def join_group(request: Any, context: RequestContext) -> Any:
         skip_assignment=joined.skip_assignment,
         member_id=joined.member_id,
         members=tuple(
-            for_version(
-                schema.JoinGroupResponseMember, member_id=member_id, group_instance_id=instance_id, metadata=metadata
+            context.part(
+                "JoinGroupResponseMember", member_id=member_id, group_instance_id=instance_id, metadata=metadata
             )
             for member_id, instance_id, metadata in joined.members
         ),
@@ -232,22 +222,15 @@ async def leave_group(request: Any, context: RequestContext) -> Any:
     - v4: flexible.
     - v5: the reason, which only a log would show (KIP-800).
     """
-    schema = context.schema
     code = group_coordinator.group_error(context, request.group_id)
     if context.version < _SEVERAL_LEAVE_FROM:
-        code = code or _leave(context, request.group_id, request.member_id, None)
+        return context.answer(error_code=code or _leave(context, request.group_id, request.member_id, None))
+    if code:
         return context.answer(error_code=code)
-    members = () if code else request.members
-    return context.answer(
-        error_code=code,
-        members=tuple(
-            schema.MemberResponse(
-                member_id=each.member_id,
-                group_instance_id=each.group_instance_id,
-                error_code=_leave(context, request.group_id, each.member_id, each.group_instance_id),
-            )
-            for each in members
-        ),
+    return each_item(
+        context,
+        request,
+        lambda member: _leave(context, request.group_id, member.member_id, member.group_instance_id),
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded import group_coordinator
+from console.embedded.answers import each_item
 from console.embedded.context import RequestContext
 from console.embedded.groups import Committed, Group
-from console.wire.schemas import for_version
 
 _MAX_METADATA = 4096
 """Characters (offset.metadata.max.bytes)."""
@@ -39,10 +40,11 @@ async def offset_commit(request: Any, context: RequestContext) -> Any:
     code = group_coordinator.group_error(context, request.group_id, may_be_empty=True) or _refused_member(
         request, context, group
     )
-    topics = tuple(_committed_topic(request, context, item, code) for item in request.topics)
+    error_of = cache(lambda name: code or group_coordinator.topic_error(context, name, "READ"))
+    answer = each_item(context, request, partial(_commit, request, context, error_of))
     if not code:
         context.state.touch()
-    return context.answer(topics=topics)
+    return answer
 
 
 def _refused_member(request: Any, context: RequestContext, group: Group | None) -> int:
@@ -58,38 +60,24 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
     return group.committed(request.member_id, instance_id, generation, context.clock.time())
 
 
-def _committed_topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
-    schema = context.schema
-    name = group_coordinator.topic_name_of(context, item)
-    code = code or group_coordinator.topic_error(context, name, "READ")
-    parts = []
-    for part in item.partitions:
-        part_code = code
-        if not code and not _exists(context, name, part.partition_index):
-            part_code = ErrorCode.unknown_topic_or_partition
-        elif not code and len(part.committed_metadata or "") > _MAX_METADATA:
-            part_code = ErrorCode.offset_metadata_too_large
-        if not part_code and name is not None:
-            group = group_coordinator.get_or_create_group(context, request.group_id)
-            group.written = True
-            group.offsets[name, part.partition_index] = Committed(
-                part.committed_offset,
-                getattr(part, "committed_leader_epoch", -1),
-                part.committed_metadata or "",
-                context.clock.time(),
-            )
-        parts.append(schema.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=part_code))
-    return for_version(
-        schema.OffsetCommitResponseTopic,
-        name=name or "",
-        topic_id=getattr(item, "topic_id", None),
-        partitions=tuple(parts),
+def _commit(request: Any, context: RequestContext, error_of: Callable[[str | None], int], topic: Any, part: Any) -> int:
+    name = group_coordinator.topic_name_of(context, topic)
+    code = error_of(name)
+    if code or name is None:
+        return code
+    if not 0 <= part.partition_index < len(context.view.topics[name].partitions):
+        return ErrorCode.unknown_topic_or_partition
+    if len(part.committed_metadata or "") > _MAX_METADATA:
+        return ErrorCode.offset_metadata_too_large
+    group = group_coordinator.get_or_create_group(context, request.group_id)
+    group.written = True
+    group.offsets[name, part.partition_index] = Committed(
+        part.committed_offset,
+        getattr(part, "committed_leader_epoch", -1),
+        part.committed_metadata or "",
+        context.clock.time(),
     )
-
-
-def _exists(context: RequestContext, name: str | None, partition: int) -> bool:
-    topic = context.view.topics.get(name or "")
-    return topic is not None and 0 <= partition < len(topic.partitions)
+    return 0
 
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
@@ -126,11 +114,8 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
 
 def _group(context: RequestContext, asked: Any) -> Any:
     code = group_coordinator.group_error(context, asked.group_id, "DESCRIBE", may_be_empty=True)
-    return context.schema.OffsetFetchResponseGroup(
-        group_id=asked.group_id,
-        topics=() if code else tuple(_topics(context, asked.group_id, asked.topics, 0)),
-        error_code=code,
-    )
+    topics = () if code else tuple(_topics(context, asked.group_id, asked.topics, 0))
+    return context.part("OffsetFetchResponseGroup", group_id=asked.group_id, topics=topics, error_code=code)
 
 
 def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
@@ -166,17 +151,14 @@ def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committe
 def _fetched_topic(
     context: RequestContext, name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int
 ) -> Any:
-    schema = context.schema
-    several = context.version >= _SEVERAL_FROM
-    topic = schema.OffsetFetchResponseTopics if several else schema.OffsetFetchResponseTopic
-    partition = schema.OffsetFetchResponsePartitions if several else schema.OffsetFetchResponsePartition
-    return for_version(
-        topic,
+    plural = "s" if context.version >= _SEVERAL_FROM else ""
+    return context.part(
+        f"OffsetFetchResponseTopic{plural}",
         name=name or "",
         topic_id=topic_id,
         partitions=tuple(
-            for_version(
-                partition,
+            context.part(
+                f"OffsetFetchResponsePartition{plural}",
                 partition_index=index,
                 committed_offset=committed.offset,
                 committed_leader_epoch=committed.leader_epoch,
@@ -206,10 +188,19 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
     # topic.
     if not code and group is not None and group.members and group.protocol_type != group_coordinator.CONSUMERS:
         code = ErrorCode.non_empty_group
-    topics = () if code or group is None else tuple(_deleted_topic(context, group, item) for item in request.topics)
-    if topics and group is not None and not (group.members or group.offsets or _keeps_empty(context)):
+    if code or group is None:
+        return context.answer(error_code=code)
+    error_of = cache(partial(_deleting_error, context, group))
+
+    def forget(topic: Any, part: Any) -> int:
+        if not error_of(topic.name) and group.offsets.pop((topic.name, part.partition_index), None) is not None:
+            context.state.touch()
+        return error_of(topic.name)
+
+    answer = each_item(context, request, forget)
+    if answer.topics and not (group.members or group.offsets or _keeps_empty(context)):
         del context.state.groups[group.id]
-    return context.answer(error_code=code, topics=topics)
+    return answer
 
 
 def _keeps_empty(context: RequestContext) -> bool:
@@ -220,18 +211,6 @@ def _keeps_empty(context: RequestContext) -> bool:
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 
 
-def _deleted_topic(context: RequestContext, group: Group, item: Any) -> Any:
-    schema = context.schema
-    code = group_coordinator.topic_error(context, item.name, "READ")
-    if not code and item.name in group_coordinator.subscribed(group):
-        code = ErrorCode.group_subscribed_to_topic
-    for part in item.partitions:
-        if not code and group.offsets.pop((item.name, part.partition_index), None) is not None:
-            context.state.touch()
-    return schema.OffsetDeleteResponseTopic(
-        name=item.name,
-        partitions=tuple(
-            schema.OffsetDeleteResponsePartition(partition_index=part.partition_index, error_code=code)
-            for part in item.partitions
-        ),
-    )
+def _deleting_error(context: RequestContext, group: Group, topic: str) -> int:
+    code = group_coordinator.topic_error(context, topic, "READ")
+    return code or (ErrorCode.group_subscribed_to_topic if topic in group_coordinator.subscribed(group) else 0)

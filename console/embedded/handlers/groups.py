@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_OPERATIONS, group_operations
+from console.embedded.answers import NO_OPERATIONS, Result, each_item, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import coordinator_of, group_error, visible_group
-from console.embedded.groups import Group, GroupState
-from console.embedded.newer_group_answers import described, described_group, topic_partitions
-from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
-from console.wire.schemas import for_version
+from console.embedded.groups import Group, GroupState, Member
+from console.embedded.newer_groups import NewerGroup, NewerMember, Node, Partitions, Tasks
+from console.embedded.refusals import Refusal
 
 
 async def list_groups(request: Any, context: RequestContext) -> Any:
@@ -29,15 +28,14 @@ async def list_groups(request: Any, context: RequestContext) -> Any:
     - v4: states, also as a filter (KIP-518).
     - v5: types, also as a filter (KIP-848).
     """
-    schema, topics = context.schema, context.view.topics
+    topics = context.view.topics
     states = {state.lower() for state in getattr(request, "states_filter", ())}
     types = {type_.lower() for type_ in getattr(request, "types_filter", ())}
     everything = context.allowed("DESCRIBE")
     return context.answer(
-        error_code=0,
         groups=tuple(
-            for_version(
-                schema.ListedGroup,
+            context.part(
+                "ListedGroup",
                 group_id=group.id,
                 protocol_type=group.protocol_type or "",
                 group_state=group.shown_state,
@@ -70,10 +68,10 @@ async def describe_groups(request: Any, context: RequestContext) -> Any:
     - v5: flexible.
     - v6: GROUP_ID_NOT_FOUND with a message; before, an unknown group is Dead, without an error (KIP-1043).
     """
-    return context.answer(groups=tuple(_classic_group(request, context, group_id) for group_id in request.groups))
+    return each_item(context, request, partial(_classic_group, request, context))
 
 
-def _classic_group(request: Any, context: RequestContext, group_id: str) -> Any:
+def _classic_group(request: Any, context: RequestContext, group_id: str) -> Result:
     code = group_error(context, group_id, "DESCRIBE", may_be_empty=True)
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
@@ -86,35 +84,117 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Any:
         code, message = ErrorCode.group_id_not_found, f"Group {group_id} not found."
     if not code and getattr(request, "include_authorized_operations", False):
         operations = context.operations(group_operations(context), "GROUP", group_id)
-    shown = None if code else group
-    stable = shown is not None and shown.state == GroupState.STABLE
-    state = _DEAD if not code or message else ""
-    return for_version(
-        context.schema.DescribedGroup,
-        error_code=code,
-        error_message=message,
-        group_id=group_id,
-        group_state=str(shown.state) if shown else state,
-        protocol_type=(shown.protocol_type or "") if shown else "",
-        protocol_data=(shown.protocol or "") if shown and stable else "",
-        members=_members(context.schema, shown, stable) if shown else (),
-        authorized_operations=operations,
+    fields = {
+        "error_code": code,
+        "error_message": message,
+        "group_state": _DEAD if not code or message else "",
+        "authorized_operations": operations,
+    }
+    if code or group is None:
+        return fields
+    stable = group.state == GroupState.STABLE
+    return fields | {
+        "group_state": str(group.state),
+        "protocol_type": group.protocol_type or "",
+        "protocol_data": (group.protocol or "") if stable else "",
+        "members": tuple(_classic_member(context, group, member, stable) for member in group.members.values()),
+    }
+
+
+def _classic_member(context: RequestContext, group: Group, member: Member, stable: bool) -> Any:
+    """Return a member. Metadata and assignments are sent for a stable group only."""
+    return context.part(
+        "DescribedGroupMember",
+        member_id=member.id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(group.protocol) if stable else b"",
+        member_assignment=member.assignment if stable else b"",
     )
 
 
-def _members(schema: Any, group: Group, stable: bool) -> tuple[Any, ...]:
-    """Return the members. Metadata and assignments are sent for a stable group only."""
-    return tuple(
-        for_version(
-            schema.DescribedGroupMember,
-            member_id=member.id,
-            group_instance_id=member.instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            member_metadata=member.metadata(group.protocol) if stable else b"",
-            member_assignment=member.assignment if stable else b"",
-        )
-        for member in group.members.values()
+SHARE_MESSAGES: Mapping[int, str] = {
+    ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
+    ErrorCode.not_coordinator: "This is not the correct coordinator.",
+    ErrorCode.invalid_group_id: "The group id is invalid.",
+    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
+    ErrorCode.group_authorization_failed: "Group authorization failed.",
+    ErrorCode.non_empty_group: "The group is not empty.",
+    ErrorCode.unsupported_version: "The version of API is not supported.",
+}
+"""Error code -> message, in answers about share groups; measured on 4.3.0 and 4.1.1."""
+
+_FEATURES = {"consumer": "group.version", "share": "share.version", "streams": "streams.version"}
+_NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def is_disabled(context: RequestContext, type_: str) -> bool:
+    """Return whether the cluster's features disable groups of this type: requests for them are UNSUPPORTED_VERSION."""
+    return context.state.features.get(_FEATURES[type_], 0) < 1
+
+
+def _newer_group(
+    context: RequestContext, request: Any, type_: str, own: Callable[[NewerGroup], dict[str, Any]], group_id: str
+) -> Result:
+    """Return a group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings).
+
+    own: returns the fields that the type's API has, members included.
+    """
+    if is_disabled(context, type_):
+        return ErrorCode.unsupported_version
+    code = group_error(context, group_id, "DESCRIBE")
+    if code:
+        has_message = type_ == "share" and code == ErrorCode.not_coordinator
+        return Refusal(code, SHARE_MESSAGES[code] if has_message else None)
+    group = visible_group(context, group_id)
+    if group is None or group.newer is None or group.newer.type != type_:
+        is_known = group_id in context.state.groups
+        message = f"Group {group_id} is not a {type_} group." if is_known else f"Group {group_id} not found."
+        return Refusal(ErrorCode.group_id_not_found, message)
+    newer = group.newer
+    topics = {topic for member in newer.members for topic in (*member.assigned, *member.target)}
+    for part in newer.subtopologies.values():
+        topics.update(part.read, part.changelogs)
+    # One forbidden topic hides the whole group: members' assignments would disclose its name (KIP-848).
+    if not all(context.allowed("DESCRIBE", "TOPIC", topic) for topic in topics):
+        return Refusal(ErrorCode.topic_authorization_failed, _NOT_AUTHORIZED)
+    operations = NO_OPERATIONS
+    if getattr(request, "include_authorized_operations", False):
+        operations = context.operations(group_operations(context), "GROUP", group_id)
+    return {
+        "group_state": newer.state,
+        "group_epoch": newer.epoch,
+        "assignment_epoch": newer.assignment_epoch,
+        "assignor_name": newer.assignor,
+        "authorized_operations": operations,
+        **own(newer),
+    }
+
+
+def _member(context: RequestContext, member: NewerMember, **own: Any) -> Any:
+    """Return a member of a group of any type. own: the fields that only its type has."""
+    return context.part(
+        "Member",
+        member_id=member.id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.subscribed,
+        **own,
+    )
+
+
+def _assignment(context: RequestContext, partitions: Partitions) -> Any:
+    """Return an assignment: its topics with their ids."""
+    topics = context.view.topics
+    return context.part(
+        "Assignment",
+        topic_partitions=tuple(
+            context.part("TopicPartitions", topic_id=topics[name].id, topic_name=name, partitions=tuple(numbers))
+            for name, numbers in partitions.items()
+            if name in topics
+        ),
     )
 
 
@@ -133,37 +213,22 @@ async def consumer_group_describe(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: members have no instance id and no rack, and subscribe to no regular expression.
     """
-    return context.answer(groups=tuple(_consumer_group(request, context, group_id) for group_id in request.group_ids))
+    return each_item(context, request, partial(_newer_group, context, request, "consumer", partial(_consumer, context)))
 
 
-def _consumer_group(request: Any, context: RequestContext, group_id: str) -> Any:
-    found = described(context, request, group_id, "consumer")
-    assignor = found.group.assignor if found.group else ""
-    return described_group(context, found, group_id, partial(_consumer_member, context), assignor_name=assignor)
-
-
-def _consumer_member(context: RequestContext, member: NewerMember) -> Any:
-    schema = context.schema
-
-    def assignment(partitions: Partitions) -> Any:
-        return schema.Assignment(
-            topic_partitions=topic_partitions(context, schema.TopicPartitions, partitions),
+def _consumer(context: RequestContext, group: NewerGroup) -> dict[str, Any]:
+    members = (
+        _member(
+            context,
+            member,
+            assignment=_assignment(context, member.assigned),
+            target_assignment=_assignment(context, member.target),
+            subscribed_topic_regex="",
+            member_type=_CONSUMER_MEMBER,
         )
-
-    return for_version(
-        schema.Member,
-        member_id=member.id,
-        instance_id=None,
-        rack_id=None,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.subscribed,
-        subscribed_topic_regex="",
-        assignment=assignment(member.assigned),
-        target_assignment=assignment(member.target),
-        member_type=_CONSUMER_MEMBER,
+        for member in group.members
     )
+    return {"members": tuple(members)}
 
 
 async def share_group_describe(request: Any, context: RequestContext) -> Any:
@@ -175,29 +240,12 @@ async def share_group_describe(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: members have no rack.
     """
-    return context.answer(groups=tuple(_share_group(request, context, group_id) for group_id in request.group_ids))
+    return each_item(context, request, partial(_newer_group, context, request, "share", partial(_share, context)))
 
 
-def _share_group(request: Any, context: RequestContext, group_id: str) -> Any:
-    found = described(context, request, group_id, "share")
-    assignor = found.group.assignor if found.group else ""
-    return described_group(context, found, group_id, partial(_share_member, context), assignor_name=assignor)
-
-
-def _share_member(context: RequestContext, member: NewerMember) -> Any:
-    schema = context.schema
-    return for_version(
-        schema.Member,
-        member_id=member.id,
-        rack_id=None,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.subscribed,
-        assignment=schema.Assignment(
-            topic_partitions=topic_partitions(context, schema.TopicPartitions, member.assigned)
-        ),
-    )
+def _share(context: RequestContext, group: NewerGroup) -> dict[str, Any]:
+    members = (_member(context, member, assignment=_assignment(context, member.assigned)) for member in group.members)
+    return {"members": tuple(members)}
 
 
 _NOT_REQUESTED, _NOT_STORED, _AVAILABLE = 0, 1, 3
@@ -217,39 +265,30 @@ async def streams_group_describe(request: Any, context: RequestContext) -> Any:
     have no number of partitions; members have no endpoint, tags or offsets of tasks, and their client id is their
     process id.
     """
-    return context.answer(groups=tuple(_streams_group(request, context, group_id) for group_id in request.group_ids))
-
-
-def _streams_group(request: Any, context: RequestContext, group_id: str) -> Any:
-    found = described(context, request, group_id, "streams")
-    group = found.group
-    topology = _topology(context.schema, group) if group else None
-    member = partial(_streams_member, context.schema, group.topology_epoch if group else 0)
-    is_asked = group is not None and getattr(request, "include_topology_description", False)
-    return described_group(
-        context,
-        found,
-        group_id,
-        member,
-        topology=topology,
-        topology_description=_description(context.schema, group) if is_asked and group else None,
-        topology_description_status=_status(group) if is_asked and group else _NOT_REQUESTED,
-        assignor_name=group.assignor if group else None,
+    return each_item(
+        context, request, partial(_newer_group, context, request, "streams", partial(_streams, request, context))
     )
 
 
-def _status(group: NewerGroup) -> int:
-    return _NOT_STORED if group.nodes is None else _AVAILABLE
+def _streams(request: Any, context: RequestContext, group: NewerGroup) -> dict[str, Any]:
+    is_asked = getattr(request, "include_topology_description", False)
+    status = _NOT_STORED if group.nodes is None else _AVAILABLE
+    return {
+        "topology": _topology(context, group),
+        "topology_description": _description(context, group.nodes) if is_asked and group.nodes is not None else None,
+        "topology_description_status": status if is_asked else _NOT_REQUESTED,
+        "members": tuple(_streams_member(context, group.topology_epoch, member) for member in group.members),
+    }
 
 
-def _description(schema: Any, group: NewerGroup) -> Any:
-    if group.nodes is None:
-        return None
+def _description(context: RequestContext, nodes: Mapping[str, tuple[Node, ...]]) -> Any:
     parts = tuple(
-        schema.TopologyDescriptionSubtopology(
+        context.part(
+            "TopologyDescriptionSubtopology",
             subtopology_id=part,
             nodes=tuple(
-                schema.TopologyDescriptionNode(
+                context.part(
+                    "TopologyDescriptionNode",
                     name=each.name,
                     node_type=each.kind,
                     source_topics=each.sources,
@@ -257,24 +296,24 @@ def _description(schema: Any, group: NewerGroup) -> Any:
                     stores=each.stores,
                     successors=each.successors,
                 )
-                for each in nodes
+                for each in of_part
             ),
         )
-        for part, nodes in group.nodes.items()
+        for part, of_part in nodes.items()
     )
-    return schema.TopologyDescription(subtopologies=parts, global_stores=())
+    return context.part("TopologyDescription", subtopologies=parts)
 
 
-def _topology(schema: Any, group: NewerGroup) -> Any:
+def _topology(context: RequestContext, group: NewerGroup) -> Any:
     def topics(names: Sequence[str]) -> tuple[Any, ...]:
-        return tuple(
-            schema.TopicInfo(name=name, partitions=0, replication_factor=0, topic_configs=()) for name in names
-        )
+        return tuple(context.part("TopicInfo", name=name) for name in names)
 
-    return schema.Topology(
+    return context.part(
+        "Topology",
         epoch=group.topology_epoch,
         subtopologies=tuple(
-            schema.Subtopology(
+            context.part(
+                "Subtopology",
                 subtopology_id=name,
                 source_topics=part.sources,
                 repartition_sink_topics=part.repartition_sinks,
@@ -286,34 +325,27 @@ def _topology(schema: Any, group: NewerGroup) -> Any:
     )
 
 
-def _streams_member(schema: Any, topology_epoch: int, member: NewerMember) -> Any:
+def _streams_member(context: RequestContext, topology_epoch: int, member: NewerMember) -> Any:
     def tasks(of_role: Partitions) -> tuple[Any, ...]:
-        return tuple(schema.TaskIds(subtopology_id=name, partitions=numbers) for name, numbers in of_role.items())
+        return tuple(
+            context.part("TaskIds", subtopology_id=name, partitions=numbers) for name, numbers in of_role.items()
+        )
 
     def assignment(of_member: Tasks) -> Any:
-        return schema.Assignment(
+        return context.part(
+            "Assignment",
             active_tasks=tasks(of_member.active),
             standby_tasks=tasks(of_member.standby),
             warmup_tasks=tasks(of_member.warmup),
         )
 
-    return for_version(
-        schema.Member,
-        member_id=member.id,
-        member_epoch=member.epoch,
-        instance_id=None,
-        rack_id=None,
-        client_id=member.client_id,
-        client_host=member.client_host,
+    return _member(
+        context,
+        member,
         topology_epoch=topology_epoch,
         process_id=member.client_id,
-        user_endpoint=None,
-        client_tags=(),
-        task_offsets=(),
-        task_end_offsets=(),
         assignment=assignment(member.tasks),
         target_assignment=assignment(member.target_tasks),
-        is_classic=False,
     )
 
 
@@ -328,13 +360,7 @@ async def delete_groups(request: Any, context: RequestContext) -> Any:
     - v2: flexible.
     - v3: an error message for each group, which brokers leave out where the code says enough.
     """
-    schema = context.schema
-    return context.answer(
-        results=tuple(
-            schema.DeletableGroupResult(group_id=group_id, error_code=_delete(context, group_id))
-            for group_id in request.groups_names
-        )
-    )
+    return each_item(context, request, partial(_delete, context))
 
 
 def _delete(context: RequestContext, group_id: str) -> int:

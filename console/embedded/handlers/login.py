@@ -10,11 +10,10 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import error_answer
 from console.embedded.context import NO_TIME, RequestContext
+from console.embedded.handlers.tokens import now_ms
 from console.embedded.sasl import SaslFailure, begin
-from console.embedded.token_requests import now_ms
 from console.embedded.tokens import Token
 
-_NO_TIME = timedelta(0)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _ZERO_MINIMUM_FROM = 4
 _NO_NODE = -1
@@ -85,16 +84,15 @@ async def sasl_handshake(request: Any, context: RequestContext) -> Any:
     - v1: the tokens follow in SaslAuthenticate (KIP-152).
     """
     session, cluster = context.session, context.cluster
-    response = context.schema.SaslHandshakeResponse
     if session.authenticated or cluster.spec.sasl is None:
-        return response(error_code=ErrorCode.illegal_sasl_state, mechanisms=())
+        return context.answer(error_code=ErrorCode.illegal_sasl_state)
     if request.mechanism not in cluster.mechanisms:
         session.ending = f"the mechanism {request.mechanism[:40]!r} is not enabled"
-        return response(error_code=ErrorCode.unsupported_sasl_mechanism, mechanisms=cluster.mechanisms)
+        return context.answer(error_code=ErrorCode.unsupported_sasl_mechanism, mechanisms=cluster.mechanisms)
     session.mechanism = request.mechanism
     session.exchange = begin(cluster.spec.sasl, request.mechanism, cluster.state.tokens)
     session.raw_tokens = context.version == 0
-    return response(error_code=0, mechanisms=cluster.mechanisms)
+    return context.answer(mechanisms=cluster.mechanisms)
 
 
 async def sasl_authenticate(request: Any, context: RequestContext) -> Any:
@@ -111,30 +109,16 @@ async def sasl_authenticate(request: Any, context: RequestContext) -> Any:
     """
     session = context.session
     if session.exchange is None:
-        return _answer(
-            context,
-            ErrorCode.illegal_sasl_state,
-            "SaslAuthenticate request received after successful authentication",
-            b"",
-        )
+        message = "SaslAuthenticate request received after successful authentication"
+        return context.answer(error_code=ErrorCode.illegal_sasl_state, error_message=message)
     try:
         token = session.authenticate(context.view, request.auth_bytes)
-        return _answer(context, 0, None, token, NO_TIME if session.token is None else _left(context, session.token))
     except SaslFailure as failure:
         session.ending = "authentication failed"
-        return _answer(context, ErrorCode.sasl_authentication_failed, str(failure), b"")
+        return context.answer(error_code=ErrorCode.sasl_authentication_failed, error_message=str(failure))
+    lifetime = NO_TIME if session.token is None else _left(context, session.token)
+    return context.answer(auth_bytes=token, session_lifetime=lifetime)
 
 
 def _left(context: RequestContext, token: Token) -> timedelta:
     return max(NO_TIME, timedelta(milliseconds=token.expires - now_ms(context)))
-
-
-def _answer(
-    context: RequestContext, code: int, message: str | None, token: bytes, lifetime: timedelta = NO_TIME
-) -> Any:
-    return context.answer(
-        error_code=code,
-        error_message=message,
-        auth_bytes=token,
-        session_lifetime=lifetime,
-    )

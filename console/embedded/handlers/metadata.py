@@ -19,10 +19,9 @@ from console.embedded.refusals import Refusal
 from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
 from console.embedded.topics import Planner, WantedTopic, create, is_legal
 from console.wire.frames import EncodedBody, encode_body
-from console.wire.schemas import for_version, messages
 from console.wire.tagged_fields import encode_varint
 
-_METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
+_ALL_IF_EMPTY, _BY_ID_FROM = 0, 12
 _ZERO_ID = UUID(int=0)
 
 
@@ -44,7 +43,7 @@ async def metadata(request: Any, context: RequestContext) -> Any:
     - v10, v12: topic ids; requests by id (KIP-516).
     - v13: the error code of the whole answer.
     """
-    view, schema = context.view, context.schema
+    view = context.view
     refused = _impossible(request, context)
     if refused is not None:
         return refused
@@ -60,7 +59,7 @@ async def metadata(request: Any, context: RequestContext) -> Any:
         operations = context.operations(answers.CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     response = context.answer(
         brokers=tuple(
-            for_version(schema.MetadataResponseBroker, node_id=b.id, host=b.host, port=b.port, rack=b.rack)
+            context.part("MetadataResponseBroker", node_id=b.id, host=b.host, port=b.port, rack=b.rack)
             for b in sorted(view.brokers.values(), key=lambda broker: broker.id)
             if b.alive
         ),
@@ -83,9 +82,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
             code = ErrorCode.unknown_server_error
         else:
             continue
-        found = messages(_METADATA, context.version)
-        assert found is not None
-        answer: Any = answers.error_answer(request, found, code)
+        answer: Any = answers.error_answer(request, context.messages, code)
         return replace(answer, topics=tuple(replace(each, name=each.name or "") for each in answer.topics))
     return None
 
@@ -96,7 +93,6 @@ class _Maker:
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
         self._view = context.view
-        self._schema = context.schema
         self._alive = alive
         self.operations = operations
 
@@ -108,9 +104,9 @@ class _Maker:
         """Return the encoded response with every topic that may be described. Pauses for other connections."""
         context = self._context
         topics: list[bytes] = []
-        element = self._schema.MetadataResponseTopic
+        element = context.schema.MetadataResponseTopic
         await answers.with_pauses(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
-        empty = encode_body(self._schema.MetadataResponse, response)
+        empty = encode_body(context.messages.response, response)
         return EncodedBody(with_topics(context.version, empty, topics))
 
     def _allowed(self) -> Iterable[Topic]:
@@ -159,8 +155,8 @@ class _Maker:
         operations = answers.NO_OPERATIONS
         if self.operations and name is not None and code != ErrorCode.topic_authorization_failed:
             operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", name)
-        return for_version(
-            self._schema.MetadataResponseTopic,
+        return self._context.part(
+            "MetadataResponseTopic",
             error_code=code,
             name=name,
             topic_id=topic_id,
@@ -173,8 +169,8 @@ class _Maker:
         operations = answers.NO_OPERATIONS
         if self.operations:
             operations = self._context.operations(answers.TOPIC_OPERATIONS, "TOPIC", topic.name)
-        return for_version(
-            self._schema.MetadataResponseTopic,
+        return self._context.part(
+            "MetadataResponseTopic",
             error_code=0,
             name=topic.name,
             topic_id=topic.id,
@@ -193,8 +189,8 @@ class _Maker:
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
                 code = ErrorCode.replica_not_available
-        return for_version(
-            self._schema.MetadataResponsePartition,
+        return self._context.part(
+            "MetadataResponsePartition",
             error_code=code,
             partition_index=index,
             leader_id=leader,
@@ -326,7 +322,8 @@ def _empty(schema: Any, name: str, code: int, operations: int = NO_OPERATIONS) -
 
 def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
     alive = frozenset(broker.id for broker in context.view.brokers.values() if broker.alive)
-    return context.schema.DescribeTopicPartitionsResponseTopic(
+    return context.part(
+        "DescribeTopicPartitionsResponseTopic",
         error_code=0,
         name=topic.name,
         topic_id=topic.id,
@@ -344,7 +341,8 @@ def _partition(context: RequestContext, index: int, partition: Partition, alive:
     """
     led = partition.leader in alive
     eligible = partition.isr if not led and context.state.features.get(ELR) else ()
-    return context.schema.DescribeTopicPartitionsResponsePartition(
+    return context.part(
+        "DescribeTopicPartitionsResponsePartition",
         error_code=0 if led else ErrorCode.leader_not_available,
         partition_index=index,
         leader_id=partition.leader if led else NO_LEADER,

@@ -7,17 +7,21 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded import voters as embedded_voters
+from console.embedded.answers import elements
 from console.embedded.context import CONTROLLER_LISTENER, RequestContext
 from console.embedded.refusals import CLUSTER_REFUSED, DONE, Refusal
 from console.embedded.tables import BrokerNode, ControllerNode
 from console.embedded.topics import METADATA_TOPIC
-from console.wire.schemas import for_version
 
 _NOT_HOSTED = "This server does not host this topic-partition."
 _NOT_LEADER = (
     "For requests intended only for the leader, this error indicates that the broker is not the current leader. For "
     "requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."
 )
+
+
+_NODES_FROM = 2
+_PLACES = (("topics", "topics"), ("partitions", "partitions"))
 
 
 async def describe_quorum(request: Any, context: RequestContext) -> Any:
@@ -33,77 +37,40 @@ async def describe_quorum(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: where the brokers are the controllers, too, their endpoints have no listeners.
     """
-    schema = context.schema
     if not context.allowed("DESCRIBE"):
-        return context.answer(
-            error_code=ErrorCode.cluster_authorization_failed,
-            error_message=CLUSTER_REFUSED,
-            topics=(),
-            nodes=(),
-        )
+        return context.answer(error_code=ErrorCode.cluster_authorization_failed, error_message=CLUSTER_REFUSED)
     asked = [(topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions]
     refusal = None
     if asked != [(METADATA_TOPIC, 0)]:
         refusal = Refusal(ErrorCode.unknown_topic_or_partition, _NOT_HOSTED)
     elif not embedded_voters.answers_for_quorum(context):
         refusal = Refusal(ErrorCode.not_leader_or_follower, _NOT_LEADER)
-    return context.answer(
-        error_code=0,
-        error_message="",
-        topics=tuple(
-            schema.TopicData(
-                topic_name=topic.topic_name,
-                partitions=tuple(
-                    _partition(context) if refusal is None else _refused(schema, part.partition_index, refusal)
-                    for part in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        ),
-        nodes=tuple(_endpoints(context, each) for each in embedded_voters.voters(context.state))
-        if refusal is None and context.version >= 2
-        else (),
-    )
+    topics = elements(context.messages.response, request, _PLACES, lambda _topic, _part: refusal or _partition(context))
+    if refusal is not None or context.version < _NODES_FROM:
+        return context.answer(error_message="", **topics)
+    nodes = tuple(_endpoints(context, each) for each in embedded_voters.voters(context.state))
+    return context.answer(error_message="", nodes=nodes, **topics)
 
 
 def _endpoints(context: RequestContext, node: int) -> Any:
-    schema, controller = context.schema, context.state.controllers.get(node)
+    controller = context.state.controllers.get(node)
     if controller is None:
-        return schema.Node(node_id=node, listeners=())
-    listener = schema.Listener(name=CONTROLLER_LISTENER, host=controller.host, port=controller.port)
-    return schema.Node(node_id=node, listeners=(listener,))
+        return context.part("Node", node_id=node)
+    listener = context.part("Listener", name=CONTROLLER_LISTENER, host=controller.host, port=controller.port)
+    return context.part("Node", node_id=node, listeners=(listener,))
 
 
-def _refused(schema: Any, index: int, refusal: Refusal) -> Any:
-    return for_version(
-        schema.PartitionData,
-        partition_index=index,
-        error_code=refusal.code,
-        error_message=refusal.message,
-        leader_id=0,
-        leader_epoch=0,
-        high_watermark=0,
-        current_voters=(),
-        observers=(),
-    )
-
-
-def _partition(context: RequestContext) -> Any:
-    state, schema = context.state, context.schema
-    now = int(context.clock.time() * 1000)
-    return for_version(
-        schema.PartitionData,
-        partition_index=0,
-        error_code=0,
-        error_message="",
-        leader_id=state.controller_id,
-        leader_epoch=state.controller_epoch,
-        high_watermark=state.log.end,
-        current_voters=tuple(
-            _replica(context, embedded_voters.candidates(state)[each], now) for each in embedded_voters.voters(state)
-        ),
-        observers=tuple(_replica(context, each, now) for each in embedded_voters.observers(state)),
-    )
+def _partition(context: RequestContext) -> dict[str, Any]:
+    state, now = context.state, int(context.clock.time() * 1000)
+    nodes = embedded_voters.candidates(state)
+    return {
+        "error_message": "",
+        "leader_id": state.controller_id,
+        "leader_epoch": state.controller_epoch,
+        "high_watermark": state.log.end,
+        "current_voters": tuple(_replica(context, nodes[each], now) for each in embedded_voters.voters(state)),
+        "observers": tuple(_replica(context, each, now) for each in embedded_voters.observers(state)),
+    }
 
 
 def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: int) -> Any:
@@ -113,8 +80,8 @@ def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: in
     if not node.alive:
         stopped = context.state.stopped_at.get(node.id)
         fetched = caught_up = -1 if stopped is None else int(stopped * 1000)
-    return for_version(
-        context.schema.ReplicaState,
+    return context.part(
+        "ReplicaState",
         replica_id=node.id,
         replica_directory_id=embedded_voters.directory_id(context.state, node.id),
         log_end_offset=end,

@@ -7,22 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded import partitions, record_batch
+from console.embedded.answers import each_item
 from console.embedded.clock import event_or_time
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
-from console.embedded.partitions import AskedTopic, NotServed, asked_topic, led_partition
-from console.embedded.partitions import NotServed as NotHere
+from console.embedded.partitions import NotServed, asked_topic, led_partition
 from console.embedded.producers import AbortedTransaction, FencedProducer, OutOfOrderSequence
 from console.embedded.tables import NO_LEADER, Change
 from console.embedded.transactions import add, expire, own, verified
 from console.wire.compression import Codec
-from console.wire.schemas import for_version
 
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
@@ -62,17 +62,16 @@ async def produce(request: Any, context: RequestContext) -> Any:
 
 
 def _produced_topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) -> Any:
-    schema = context.schema
     named = partitions.asked_topic(context, item)
     allowed = named.name is None or context.allowed("WRITE", "TOPIC", named.name)
-    return for_version(
-        schema.TopicProduceResponse,
+    return context.part(
+        "TopicProduceResponse",
         name=named.name or "",
         topic_id=named.id,
         partition_responses=tuple(
             _produced_partition(request, context, named, part, leaders)
             if allowed
-            else _answer(schema, part.index, Appended(ErrorCode.topic_authorization_failed))
+            else _answer(context, part.index, Appended(ErrorCode.topic_authorization_failed))
             for part in item.partition_data
         ),
     )
@@ -81,33 +80,31 @@ def _produced_topic(request: Any, context: RequestContext, item: Any, leaders: s
 def _produced_partition(
     request: Any, context: RequestContext, named: partitions.AskedTopic, part: Any, leaders: set[int]
 ) -> Any:
-    schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
-        return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
+        return _answer(context, part.index, Appended(ErrorCode.invalid_required_acks))
     # Only brokers write to internal topics, and Kafka's own tools by this client id.
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
-        return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
+        return _answer(context, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = partitions.led_partition(context, named, part.index)
     if isinstance(found, partitions.NotServed):
         if found.leader != NO_LEADER:
             leaders.add(found.leader)
-        return _answer(schema, part.index, Appended(found.code), **partitions.current_leader_field(schema, found))
-    return _answer(
-        schema, part.index, append(context, found, part.records or b"", request.acks, request.transactional_id)
-    )
+        return _answer(context, part.index, Appended(found.code), **partitions.current_leader_field(context, found))
+    result = append(context, found, part.records or b"", request.acks, request.transactional_id)
+    return _answer(context, part.index, result)
 
 
-def _answer(schema: Any, index: int, result: Appended, **leader: Any) -> Any:
+def _answer(context: RequestContext, index: int, result: Appended, **leader: Any) -> Any:
     append_time = result.append_time
-    return for_version(
-        schema.PartitionProduceResponse,
+    return context.part(
+        "PartitionProduceResponse",
         index=index,
         error_code=result.code,
         base_offset=result.offset if not result.code else NO_OFFSET,
         log_append_time=None if append_time is None else _EPOCH + timedelta(milliseconds=append_time),
         log_start_offset=result.start,
         record_errors=tuple(
-            schema.BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=text)
+            context.part("BatchIndexAndErrorMessage", batch_index=place, batch_index_error_message=text)
             for place, text in result.rejected
         ),
         error_message=result.message,
@@ -296,7 +293,7 @@ _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
 """Errors for topics that are unknown or not allowed: brokers send an empty array with them, not null."""
-_NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
+_BEGINS, _SESSIONLESS = 0, -1
 
 
 async def fetch(request: Any, context: RequestContext) -> Any:
@@ -317,20 +314,18 @@ async def fetch(request: Any, context: RequestContext) -> Any:
     """
     # The client is to send a full request, as for a session that was evicted from a broker's cache.
     if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
-        return context.answer(error_code=ErrorCode.fetch_session_id_not_found, session_id=_NO_SESSION, responses=())
+        return context.answer(error_code=ErrorCode.fetch_session_id_not_found)
     found = await read_topics(request, context)
     leaders = {part.refusal.leader for topic in found for part in topic.parts if part.refusal} - {NO_LEADER}
     return context.answer(
-        error_code=0,
-        session_id=_NO_SESSION,
         responses=tuple(_fetched_topic(context, topic) for topic in found),
         **partitions.node_endpoints_field(context, leaders) if leaders else {},
     )
 
 
 def _fetched_topic(context: RequestContext, topic: TopicRead) -> Any:
-    return for_version(
-        context.schema.FetchableTopicResponse,
+    return context.part(
+        "FetchableTopicResponse",
         topic=topic.named.name or "",
         topic_id=topic.named.id,
         partitions=tuple(_fetched_partition(context, part) for part in topic.parts),
@@ -339,23 +334,25 @@ def _fetched_topic(context: RequestContext, topic: TopicRead) -> Any:
 
 def _fetched_partition(context: RequestContext, part: Read) -> Any:
     unread = part.refusal is not None and part.refusal.code in _NEVER_READ
-    return for_version(
-        context.schema.PartitionData,
+    return context.part(
+        "PartitionData",
         partition_index=part.place,
         error_code=part.refusal.code if part.refusal else 0,
         high_watermark=part.end,
         last_stable_offset=part.stable,
         log_start_offset=part.start,
-        aborted_transactions=() if unread else _aborted(context.schema, part.aborted),
+        aborted_transactions=() if unread else _aborted(context, part.aborted),
         records=part.records,
-        **(partitions.current_leader_field(context.schema, part.refusal) if part.refusal else {}),
+        **(partitions.current_leader_field(context, part.refusal) if part.refusal else {}),
     )
 
 
-def _aborted(schema: Any, found: tuple[AbortedTransaction, ...] | None) -> Any:
+def _aborted(context: RequestContext, found: tuple[AbortedTransaction, ...] | None) -> Any:
     if found is None:
         return None
-    return tuple(schema.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first) for each in found)
+    return tuple(
+        context.part("AbortedTransaction", producer_id=each.producer_id, first_offset=each.first) for each in found
+    )
 
 
 MAX_BYTES = 55 * 2**20
@@ -484,10 +481,12 @@ _NO_TIME = _NO_EPOCH = -1
 
 
 class _Place(NamedTuple):
-    code: int
+    """The fields of a partition in the answer to ListOffsets."""
+
+    error_code: int
     timestamp: int = _NO_TIME
     offset: int = NO_OFFSET
-    epoch: int = _NO_EPOCH
+    leader_epoch: int = _NO_EPOCH
 
 
 async def list_offsets(request: Any, context: RequestContext) -> Any:
@@ -506,23 +505,23 @@ async def list_offsets(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: what is in remote storage is as a scenario says of a log; nothing is copied there.
     """
-    schema = context.schema
     expire(context.cluster)
     stable = getattr(request, "isolation_level", 0) == READ_COMMITTED
     return context.answer(
         topics=tuple(
-            schema.ListOffsetsTopicResponse(
-                name=item.name, partitions=tuple(_partitions(context, item, request.replica_id, stable=stable))
+            context.part(
+                "ListOffsetsTopicResponse",
+                name=item.name,
+                partitions=tuple(_listed_partitions(context, item, request.replica_id, stable=stable)),
             )
             for item in request.topics
         )
     )
 
 
-def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool) -> list[Any]:
+def _listed_partitions(context: RequestContext, item: Any, asker: int, *, stable: bool) -> Iterator[Any]:
     named = partitions.asked_topic(context, item)
     often = Counter(part.partition_index for part in item.partitions)
-    answers = []
     for part in item.partitions:
         if not context.allowed("DESCRIBE", "TOPIC", item.name):
             place = _Place(ErrorCode.topic_authorization_failed)
@@ -534,17 +533,7 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
             place = _place_of_replica(context, named, part)
         else:
             place = _place(context, named, part, stable=stable)
-        answers.append(
-            for_version(
-                context.schema.ListOffsetsPartitionResponse,
-                partition_index=part.partition_index,
-                error_code=place.code,
-                timestamp=place.timestamp,
-                offset=place.offset,
-                leader_epoch=place.epoch,
-            )
-        )
-    return answers
+        yield context.part("ListOffsetsPartitionResponse", partition_index=part.partition_index, **place._asdict())
 
 
 def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, stable: bool) -> _Place:
@@ -602,20 +591,12 @@ async def offset_for_leader_epoch(request: Any, context: RequestContext) -> Any:
     Version notes:
     - v4: flexible.
     """
-    schema = context.schema
-    return context.answer(
-        topics=tuple(
-            schema.OffsetForLeaderTopicResult(
-                topic=item.topic,
-                partitions=tuple(_epoch_end(context, asked_topic(context, item), part) for part in item.partitions),
-            )
-            for item in request.topics
-        )
-    )
+    return each_item(context, request, partial(_epoch_end, context))
 
 
-def _epoch_end(context: RequestContext, named: AskedTopic, part: Any) -> Any:
+def _epoch_end(context: RequestContext, topic: Any, part: Any) -> dict[str, int]:
     code, epoch, end = 0, _NO_EPOCH, NO_OFFSET
+    named = asked_topic(context, topic)
     if not (context.allowed("CLUSTER_ACTION") or context.allowed("DESCRIBE", "TOPIC", named.name or "")):
         code = ErrorCode.topic_authorization_failed
     else:
@@ -624,9 +605,7 @@ def _epoch_end(context: RequestContext, named: AskedTopic, part: Any) -> Any:
             code = found.code
         else:
             epoch, end = found.log.end_of_epoch(part.leader_epoch, found.partition.leader_epoch)
-    return for_version(
-        context.schema.EpochEndOffset, error_code=code, partition=part.partition, leader_epoch=epoch, end_offset=end
-    )
+    return {"error_code": code, "leader_epoch": epoch, "end_offset": end}
 
 
 _EMPTY_FROM = (4, 2)
@@ -634,13 +613,6 @@ _EMPTY_FROM = (4, 2)
 _TO_THE_END = -1
 """The offset that stands for the high watermark."""
 _UNKNOWN = -1
-
-
-class _Deleted(NamedTuple):
-    """low_watermark: the first remaining offset."""
-
-    code: int
-    low_watermark: int = _UNKNOWN
 
 
 async def delete_records(request: Any, context: RequestContext) -> Any:
@@ -656,40 +628,27 @@ async def delete_records(request: Any, context: RequestContext) -> Any:
     Differences from Kafka: the answer comes at once, as replicas in sync have what the leader has; the timeout counts
     for nothing.
     """
-    schema = context.schema
-    return context.answer(
-        topics=tuple(
-            schema.DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=tuple(
-                    schema.DeleteRecordsPartitionResult(
-                        partition_index=part.partition_index,
-                        low_watermark=deleted.low_watermark,
-                        error_code=deleted.code,
-                    )
-                    for part in topic.partitions
-                    for deleted in (_delete(context, topic, part.partition_index, part.offset),)
-                ),
-            )
-            for topic in request.topics
-        )
-    )
+    return each_item(context, request, partial(_delete, context))
 
 
-def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _Deleted:
+def _undeleted(code: int) -> dict[str, int]:
+    return {"error_code": code, "low_watermark": _UNKNOWN}
+
+
+def _delete(context: RequestContext, topic: Any, part: Any) -> dict[str, int]:
     if not context.allowed("DELETE", "TOPIC", topic.name):
-        return _Deleted(ErrorCode.topic_authorization_failed)
-    found = led_partition(context, asked_topic(context, topic), index)
-    if isinstance(found, NotHere):
-        return _Deleted(found.code)
+        return _undeleted(ErrorCode.topic_authorization_failed)
+    found = led_partition(context, asked_topic(context, topic), part.partition_index)
+    if isinstance(found, NotServed):
+        return _undeleted(found.code)
     if found.topic.internal:
-        return _Deleted(ErrorCode.invalid_topic_exception)
+        return _undeleted(ErrorCode.invalid_topic_exception)
     # A compacted log has to keep the last record of each key, so only a topic that deletes by policy is cut by request.
     policy = topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy")
     if "delete" not in policy and (policy or context.cluster.release.number < _EMPTY_FROM):
-        return _Deleted(ErrorCode.policy_violation)
-    before = found.log.end if offset == _TO_THE_END else offset
+        return _undeleted(ErrorCode.policy_violation)
+    before = found.log.end if part.offset == _TO_THE_END else part.offset
     if not 0 <= before <= found.log.end:
-        return _Deleted(ErrorCode.offset_out_of_range)
+        return _undeleted(ErrorCode.offset_out_of_range)
     found.log.delete_before(before)
-    return _Deleted(0, found.log.start)
+    return {"low_watermark": found.log.start}

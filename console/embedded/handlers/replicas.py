@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import WireFormat, with_pauses
+from console.embedded.answers import WireFormat, each_item, error_answer, with_pauses
 from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
 from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
@@ -33,49 +33,26 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
 
     Differences from Kafka: no bytes travel, a new replica is in sync after the time that a copy would take.
     """
-    cluster = context.cluster
     # v0 has no such field: there the replication factor may always change.
     any_replication = getattr(request, "allow_replication_factor_change", True)
+    top = DONE
     if not context.allowed("ALTER"):
-        return _answered(request, context, cluster_refused(context, "ALTER"))
-    if request.timeout.total_seconds() <= 0:
-        return _answered(request, context, EXPIRED)
+        top = cluster_refused(context, "ALTER")
+    elif request.timeout.total_seconds() <= 0:
+        top = EXPIRED
 
-    def begin(name: str, index: int, replicas: Any) -> Refusal:
+    def begin(topic: Any, part: Any) -> Refusal:
         # Null replicas cancel the move that is under way.
-        target = None if replicas is None else tuple(replicas)
-        return start_move(cluster, name, index, target, any_replication=any_replication)
+        target = None if part.replicas is None else tuple(part.replicas)
+        return start_move(context.cluster, topic.name, part.partition_index, target, any_replication=any_replication)
 
-    return _moves(request, context, begin)
-
-
-def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
-    """Return the same error for all partitions."""
-    return _moves(request, context, lambda _name, _index, _replicas: refusal, refusal)
-
-
-def _moves(
-    request: Any, context: RequestContext, result: Callable[[str, int, Any], Refusal], top: Refusal = DONE
-) -> Any:
-    schema = context.schema
-    message = top.message if top.code or request.topics else ""
-    return context.answer(
-        allow_replication_factor_change=getattr(request, "allow_replication_factor_change", True),
+    return each_item(
+        context,
+        request,
+        (lambda _topic, _part: top) if top.code else begin,
+        allow_replication_factor_change=any_replication,
         error_code=top.code,
-        error_message=message,
-        responses=tuple(
-            schema.ReassignableTopicResponse(
-                name=topic.name,
-                partitions=tuple(
-                    schema.ReassignablePartitionResponse(
-                        partition_index=part.partition_index, error_code=refusal.code, error_message=refusal.message
-                    )
-                    for part in topic.partitions
-                    for refusal in (result(topic.name, part.partition_index, part.replicas),)
-                ),
-            )
-            for topic in request.topics
-        ),
+        error_message=top.message if top.code or request.topics else "",
     )
 
 
@@ -86,19 +63,16 @@ async def list_partition_reassignments(request: Any, context: RequestContext) ->
 
     Needs DESCRIBE on the cluster. The answer has no bytes: those are in DescribeLogDirs.
     """
-    schema = context.schema
-    refused = not context.allowed("DESCRIBE")
-    top = cluster_refused(context, "DESCRIBE") if refused else DONE
-    topics: Iterator[tuple[Topic, Iterable[int]]] = iter(())
-    if not refused:
-        topics = _all(context) if request.topics is None else _named(request, context)
+    if not context.allowed("DESCRIBE"):
+        code, message = cluster_refused(context, "DESCRIBE")
+        return context.answer(error_code=code, error_message=message)
+    topics = _all(context) if request.topics is None else _named(request, context)
     return context.answer(
-        error_code=top.code,
-        error_message=top.message,
         topics=tuple(
-            schema.OngoingTopicReassignment(
+            context.part(
+                "OngoingTopicReassignment",
                 name=topic.name,
-                partitions=tuple(_partition(schema, index, topic.partitions[index]) for index in moving),
+                partitions=tuple(_partition(context, index, topic.partitions[index]) for index in moving),
             )
             for topic, indexes in topics
             if (moving := [index for index in indexes if is_moving(topic.partitions[index])])
@@ -119,16 +93,14 @@ def _named(request: Any, context: RequestContext) -> Iterator[tuple[Topic, Itera
             yield topic, [index for index in asked.partition_indexes if 0 <= index < len(topic.partitions)]
 
 
-def _partition(schema: Any, index: int, partition: Any) -> Any:
-    return schema.OngoingPartitionReassignment(
+def _partition(context: RequestContext, index: int, partition: Partition) -> Any:
+    return context.part(
+        "OngoingPartitionReassignment",
         partition_index=index,
         replicas=partition.replicas,
         adding_replicas=partition.adding,
         removing_replicas=partition.removing,
     )
-
-
-Results = Iterable[tuple[str, Iterable[tuple[int, Refusal]]]]
 
 
 async def elect_leaders(request: Any, context: RequestContext) -> Any:
@@ -152,33 +124,21 @@ async def elect_leaders(request: Any, context: RequestContext) -> Any:
         top = EXPIRED
     elif kind not in (PREFERRED, UNCLEAN):
         top = Refusal(ErrorCode.invalid_request, f"Unknown election type {kind}")
-    asked = request.topic_partitions
-    results: Results = ()
     if top.code:
-        results = [(topic.topic, [(index, top) for index in topic.partitions]) for topic in asked or ()]
-    elif asked is None:
-        results = elect_all(context.state, kind)
-    else:
-        results = [
-            (topic.topic, [(index, elect(context.state, kind, topic.topic, index)) for index in topic.partitions])
-            for topic in asked
-        ]
-    return _elections(context, top.code, results)
-
-
-def _elections(context: RequestContext, code: int, results: Results) -> Any:
-    schema = context.schema
+        return error_answer(request, context.messages, *top)
+    if request.topic_partitions is not None:
+        return each_item(context, request, lambda topic, index: elect(context.state, kind, topic.topic, index))
     return context.answer(
-        error_code=code,
         replica_election_results=tuple(
-            schema.ReplicaElectionResult(
+            context.part(
+                "ReplicaElectionResult",
                 topic=name,
                 partition_result=tuple(
-                    schema.PartitionResult(partition_id=index, error_code=refusal.code, error_message=refusal.message)
-                    for index, refusal in parts
+                    context.part("PartitionResult", partition_id=index, error_code=code, error_message=message)
+                    for index, (code, message) in parts
                 ),
             )
-            for name, parts in results
+            for name, parts in elect_all(context.state, kind)
         ),
     )
 
@@ -356,18 +316,18 @@ async def alter_replica_log_dirs(request: Any, context: RequestContext) -> Any:
     Version notes:
     - v2: flexible.
     """
-    schema, allowed = context.schema, context.allowed("ALTER")
+    allowed = context.allowed("ALTER")
     results: dict[str, list[Any]] = {}
     for item in request.dirs:
         for topic in item.topics:
             for number in topic.partitions:
                 code = _move(context, item.path, topic.name, number) if allowed else _REFUSED
                 results.setdefault(topic.name, []).append(
-                    schema.AlterReplicaLogDirPartitionResult(partition_index=number, error_code=ErrorCode(code))
+                    context.part("AlterReplicaLogDirPartitionResult", partition_index=number, error_code=code)
                 )
     return context.answer(
         results=tuple(
-            schema.AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(parts))
+            context.part("AlterReplicaLogDirTopicResult", topic_name=name, partitions=tuple(parts))
             for name, parts in results.items()
         )
     )

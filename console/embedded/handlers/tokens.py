@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded import token_requests
 from console.embedded.context import RequestContext
-from console.embedded.tokens import LIFETIME_MS, PERIOD_MS, Token
-from console.wire.schemas import for_version
+from console.embedded.spec import ANONYMOUS
+from console.embedded.tokens import CHECK_MS, LIFETIME_MS, PERIOD_MS, Token
+
+
+def _refused(context: RequestContext) -> int:
+    """Return why a connection may not ask for tokens, 0 where it may: it needs a login of its own, and no token."""
+    is_own = context.principal != ANONYMOUS and context.session.token is None
+    return 0 if is_own else ErrorCode.delegation_token_request_not_allowed
+
+
+def _kept(context: RequestContext) -> dict[str, Token]:
+    """Return the tokens that are not removed yet, by id: those that have ended stay until the next check."""
+    tokens = context.state.tokens
+    checked = now_ms(context) - CHECK_MS
+    for token in [each for each in tokens.values() if each.has_ended(checked)]:
+        del tokens[token.id]
+    return tokens
+
+
+def now_ms(context: RequestContext) -> int:
+    """Return the time in Unix milliseconds."""
+    return round(context.cluster.clock.time() * 1000)
 
 
 async def create_delegation_token(request: Any, context: RequestContext) -> Any:
@@ -31,36 +51,37 @@ async def create_delegation_token(request: Any, context: RequestContext) -> Any:
     name = getattr(request, "owner_principal_name", None)
     owner = f"{request.owner_principal_type}:{name}" if name else asking
     renewers = tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers)
-    code = token_requests.refused(context)
+    code = _refused(context)
     if not code and any(not each.startswith("User:") for each in renewers):
         code = ErrorCode.invalid_principal_type
     if not code and owner != asking and not context.allowed("CREATE_TOKENS", "USER", owner):
         code = ErrorCode.delegation_token_authorization_failed
     if code:
-        return _answer(context, code, Token("", owner, asking, (), -1, -1, -1), b"")
-    now, wanted = token_requests.now_ms(context), round(request.max_lifetime.total_seconds() * 1000)
+        nothing = Token("", owner, asking, (), -1, -1, -1)
+        return context.answer(error_code=code, **{**_fields(nothing), "hmac": b""})
+    now, wanted = now_ms(context), round(request.max_lifetime.total_seconds() * 1000)
     last = now + (min(wanted, LIFETIME_MS) if wanted > 0 else LIFETIME_MS)
     token = Token(uuid4().hex[:22], owner, asking, renewers, now, min(last, now + PERIOD_MS), last)
     context.state.tokens[token.id] = token
     context.state.touch()
-    return _answer(context, 0, token, token.hmac)
+    return context.answer(**_fields(token))
 
 
-def _answer(context: RequestContext, code: int, token: Token, proof: bytes) -> Any:
+def _fields(token: Token) -> dict[str, Any]:
+    """Return a token's fields in the answers to CreateDelegationToken and DescribeDelegationToken."""
     type_, _, name = token.owner.partition(":")
     asked_type, _, asked_name = token.requester.partition(":")
-    return context.answer(
-        error_code=code,
-        principal_type=type_,
-        principal_name=name,
-        token_requester_principal_type=asked_type,
-        token_requester_principal_name=asked_name,
-        issue_timestamp=token.issued,
-        expiry_timestamp=token.expires,
-        max_timestamp=token.max_time,
-        token_id=token.id,
-        hmac=proof,
-    )
+    return {
+        "principal_type": type_,
+        "principal_name": name,
+        "token_requester_principal_type": asked_type,
+        "token_requester_principal_name": asked_name,
+        "issue_timestamp": token.issued,
+        "expiry_timestamp": token.expires,
+        "max_timestamp": token.max_time,
+        "token_id": token.id,
+        "hmac": token.hmac,
+    }
 
 
 async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
@@ -74,18 +95,48 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
     Version notes:
     - v2: flexible.
     """
-    token = token_requests.to_change(context, bytes(request.hmac))
-    if isinstance(token, Token):
-        token = token_requests.over(context, token) or token_requests.not_its_owners(context, token) or token
-    if isinstance(token, token_requests.Unchanged):
-        return context.answer(error_code=token.code, expiry_timestamp=token.expires)
     period = round(request.renew_period.total_seconds() * 1000)
-    expires = min(
-        token.max_time, token_requests.now_ms(context) + (min(period, PERIOD_MS) if period > 0 else PERIOD_MS)
-    )
-    context.state.tokens[token.id] = replace(token, expires=expires)
+    longest = min(period, PERIOD_MS) if period > 0 else PERIOD_MS
+    return _with_expiry(context, bytes(request.hmac), longest, (_over, _not_its_owners))
+
+
+Check = Callable[[RequestContext, Token], ErrorCode]
+"""Returns why the end of a token is not changed, ErrorCode.none for no reason."""
+
+
+def _with_expiry(context: RequestContext, proof: bytes, period: int, checks: Sequence[Check]) -> Any:
+    """Set when the token with this HMAC expires, at most at the end of its lifetime, and answer with that time.
+
+    Args:
+        period: milliseconds from now on; a negative one removes the token.
+        checks: in the order in which brokers refuse.
+    """
+    if code := _refused(context):
+        return context.answer(error_code=code, expiry_timestamp=-1)
+    token = next((each for each in _kept(context).values() if each.hmac == proof), None)
+    if token is None:
+        return context.answer(error_code=ErrorCode.delegation_token_not_found)
+    for check in checks:
+        if code := check(context, token):
+            return context.answer(error_code=code)
+    now = now_ms(context)
+    if period < 0:
+        del context.state.tokens[token.id]
+        expires = now
+    else:
+        expires = min(token.max_time, now + period)
+        context.state.tokens[token.id] = replace(token, expires=expires)
     context.state.touch()
-    return context.answer(error_code=ErrorCode.none, expiry_timestamp=expires)
+    return context.answer(expiry_timestamp=expires)
+
+
+def _not_its_owners(context: RequestContext, token: Token) -> ErrorCode:
+    may = token.may_be_changed_by(context.principal)
+    return ErrorCode.none if may else ErrorCode.delegation_token_owner_mismatch
+
+
+def _over(context: RequestContext, token: Token) -> ErrorCode:
+    return ErrorCode.delegation_token_expired if token.has_ended(now_ms(context)) else ErrorCode.none
 
 
 async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
@@ -98,23 +149,9 @@ async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
     Version notes:
     - v2: flexible.
     """
-    token, now = token_requests.to_change(context, bytes(request.hmac)), token_requests.now_ms(context)
     period = round(request.expiry_time_period.total_seconds() * 1000)
-    if isinstance(token, Token):
-        token = (
-            token_requests.not_its_owners(context, token)
-            or (token_requests.over(context, token) if period >= 0 else None)
-            or token
-        )
-    if isinstance(token, token_requests.Unchanged):
-        return context.answer(error_code=token.code, expiry_timestamp=token.expires)
-    expires = min(token.max_time, now + period) if period >= 0 else now
-    if period < 0:
-        del context.state.tokens[token.id]
-    else:
-        context.state.tokens[token.id] = replace(token, expires=expires)
-    context.state.touch()
-    return context.answer(error_code=ErrorCode.none, expiry_timestamp=expires)
+    checks = (_not_its_owners, _over) if period >= 0 else (_not_its_owners,)
+    return _with_expiry(context, bytes(request.hmac), period, checks)
 
 
 async def describe_delegation_token(request: Any, context: RequestContext) -> Any:
@@ -129,42 +166,26 @@ async def describe_delegation_token(request: Any, context: RequestContext) -> An
     - v2: flexible.
     - v3: who asked for it.
     """
-    code = token_requests.refused(context)
-    owners = (
-        None if request.owners is None else {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
-    )
-    found = (
-        []
-        if code
-        else [token for token in token_requests.kept(context).values() if owners is None or token.owner in owners]
-    )
-    return context.answer(
-        error_code=code, tokens=tuple(_described(context, token) for token in found if _may_see(context, token))
-    )
+    if code := _refused(context):
+        return context.answer(error_code=code)
+    tokens = [token for token in _kept(context).values() if _may_see(context, token)]
+    if request.owners is not None:
+        owners = {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
+        tokens = [token for token in tokens if token.owner in owners]
+    return context.answer(tokens=tuple(_described(context, token) for token in tokens))
 
 
 def _may_see(context: RequestContext, token: Token) -> bool:
-    asking = context.principal
-    return token.may_be_seen_by(asking) or context.allowed("DESCRIBE", "DELEGATION_TOKEN", token.id)
+    return token.may_be_seen_by(context.principal) or context.allowed("DESCRIBE", "DELEGATION_TOKEN", token.id)
 
 
 def _described(context: RequestContext, token: Token) -> Any:
-    schema = context.schema
-    type_, _, name = token.owner.partition(":")
-    asked_type, _, asked_name = token.requester.partition(":")
-    return for_version(
-        schema.DescribedDelegationToken,
-        principal_type=type_,
-        principal_name=name,
-        token_requester_principal_type=asked_type,
-        token_requester_principal_name=asked_name,
-        issue_timestamp=token.issued,
-        expiry_timestamp=token.expires,
-        max_timestamp=token.max_time,
-        token_id=token.id,
-        hmac=token.hmac,
+    renewers = (each.partition(":") for each in token.renewers)
+    return context.part(
+        "DescribedDelegationToken",
+        **_fields(token),
         renewers=tuple(
-            schema.DescribedDelegationTokenRenewer(principal_type=kind, principal_name=who)
-            for kind, _, who in (each.partition(":") for each in token.renewers)
+            context.part("DescribedDelegationTokenRenewer", principal_type=kind, principal_name=who)
+            for kind, _, who in renewers
         ),
     )

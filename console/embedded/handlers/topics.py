@@ -15,7 +15,7 @@ from console.embedded import topics
 from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, release_configs
 from console.embedded.context import NO_TIME, Cluster, RequestContext
 from console.embedded.controllers import is_not_active
-from console.embedded.refusals import DONE, EXPIRED, Refusal
+from console.embedded.refusals import DONE, EXPIRED, TOO_MANY_CHANGES, Refusal
 from console.embedded.replicas import Replicas, more_partitions_refusal, new_partition, place_replicas
 from console.embedded.state import MAX_RECORDS, ClusterState
 from console.embedded.topics import MutationQuota
@@ -26,7 +26,6 @@ from console.model.codes import (
     DYNAMIC_TOPIC_CONFIG,
     STATIC_BROKER_CONFIG,
 )
-from console.wire.schemas import for_version
 
 _CONFIGS_FROM, _CREATES_STRICTLY_FROM = 5, 6
 Results = dict[str, topics.PlannedTopic | Refusal]
@@ -64,9 +63,7 @@ async def create_topics(request: Any, context: RequestContext) -> Any:
         results[topic.name] = refusal or plan
     planned = [result for result in results.values() if isinstance(result, topics.PlannedTopic)]
     if sum(plan.records for plan in planned) > MAX_RECORDS:
-        return answer.of_all(
-            Refusal(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")
-        )
+        return answer.of_all(Refusal(ErrorCode.policy_violation, TOO_MANY_CHANGES))
     ids = {plan.name: uuid4() for plan in planned}
     if not request.validate_only:
         for plan in planned:
@@ -103,7 +100,6 @@ class _Answer:
 
     def __init__(self, context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> None:
         self._context = context
-        self._schema = context.schema
         self._names = [topic.name for topic in wanted]
         self._new_configs = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
@@ -133,7 +129,8 @@ class _Answer:
                 fields["num_partitions"] = len(result.replicas)
                 fields["replication_factor"] = len(result.replicas[0])
                 fields["configs"] = tuple(
-                    self._schema.CreatableTopicConfigs(
+                    self._context.part(
+                        "CreatableTopicConfigs",
                         name=config.name,
                         value=config.value,
                         read_only=False,
@@ -142,8 +139,8 @@ class _Answer:
                     )
                     for config in self._new_configs.of(result.configs)
                 )
-        return for_version(
-            self._schema.CreatableTopicResult,
+        return self._context.part(
+            "CreatableTopicResult",
             name=name,
             topic_id=topic_id,
             error_code=error.code,
@@ -253,12 +250,11 @@ def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]
 
 
 def _grown(context: RequestContext, results: dict[str, Refusal], throttle: timedelta = NO_TIME) -> Any:
-    schema = context.schema
     return context.answer(
         throttle_time=throttle,
         results=tuple(
-            for_version(
-                schema.CreatePartitionsTopicResult,
+            context.part(
+                "CreatePartitionsTopicResult",
                 name=name,
                 error_code=refusal.code,
                 error_message=refusal.message,
@@ -429,12 +425,11 @@ def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _deleted(context: RequestContext, results: Iterable[_Result], throttle: timedelta = NO_TIME) -> Any:
-    schema = context.schema
     return context.answer(
         throttle_time=throttle,
         responses=tuple(
-            for_version(
-                schema.DeletableTopicResult,
+            context.part(
+                "DeletableTopicResult",
                 name=result.topic.name,
                 topic_id=result.topic.id,
                 error_code=result.refusal.code,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded import producers
 from console.embedded import transactions as embedded_transactions
+from console.embedded.answers import Result, each_item, elements, error_answer
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of
 from console.embedded.partitions import NotServed, asked_topic, led_partition
+from console.embedded.refusals import Refusal
 
 _NO_PRODUCER = -1
 
@@ -59,7 +62,6 @@ async def add_partitions_to_txn(request: Any, context: RequestContext) -> Any:
     - v3: flexible.
     - v4: for brokers, with several transactions, and to verify that a partition is in one (KIP-890).
     """
-    schema = context.schema
     if context.version < _SEVERAL_FROM:
         found = embedded_transactions.asked(
             context,
@@ -67,46 +69,21 @@ async def add_partitions_to_txn(request: Any, context: RequestContext) -> Any:
             int(request.v3_and_below_producer_id),
             request.v3_and_below_producer_epoch,
         )
-        return context.answer(
-            results_by_topic_v3_and_below=_results(context, found, request.v3_and_below_topics, only_ask=False)
-        )
+        codes = _codes(context, found, request.v3_and_below_topics, only_ask=False)
+        return each_item(context, request, lambda topic, number: codes[topic.name, number])
     if not context.allowed("CLUSTER_ACTION"):
-        return context.answer(error_code=int(ErrorCode.cluster_authorization_failed), results_by_transaction=())
-    return context.answer(
-        error_code=0,
-        results_by_transaction=tuple(
-            schema.AddPartitionsToTxnResult(
-                transactional_id=each.transactional_id,
-                topic_results=_results(
-                    context,
-                    embedded_transactions.asked(
-                        context, each.transactional_id, int(each.producer_id), each.producer_epoch
-                    ),
-                    each.topics,
-                    only_ask=each.verify_only,
-                ),
-            )
-            for each in request.transactions
-        ),
-    )
+        return context.answer(error_code=ErrorCode.cluster_authorization_failed)
+    return context.answer(results_by_transaction=tuple(_transaction(context, each) for each in request.transactions))
 
 
-def _results(
-    context: RequestContext, found: producers.Transaction | int, topics: Any, *, only_ask: bool
-) -> tuple[Any, ...]:
-    schema = context.schema
-    codes = _codes(context, found, topics, only_ask=only_ask)
-    return tuple(
-        schema.AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=tuple(
-                schema.AddPartitionsToTxnPartitionResult(
-                    partition_index=number, partition_error_code=codes[topic.name, number]
-                )
-                for number in topic.partitions
-            ),
-        )
-        for topic in topics
+def _transaction(context: RequestContext, asked: Any) -> Any:
+    id_ = asked.transactional_id
+    found = embedded_transactions.asked(context, id_, int(asked.producer_id), asked.producer_epoch)
+    codes = _codes(context, found, asked.topics, only_ask=asked.verify_only)
+    type_ = context.schema.AddPartitionsToTxnResult
+    arrays = (("topic_results", "topics"), ("results_by_partition", "partitions"))
+    return type_(
+        transactional_id=id_, **elements(type_, asked, arrays, lambda topic, number: codes[topic.name, number])
     )
 
 
@@ -160,12 +137,9 @@ async def end_txn(request: Any, context: RequestContext) -> Any:
         context, request.transactional_id, int(request.producer_id), request.producer_epoch
     )
     code = found if isinstance(found, int) else _ended(context, found, request.committed)
-    told = isinstance(found, producers.Transaction) and not code and context.version >= _BUMPS_FROM
-    return context.answer(
-        error_code=code,
-        producer_id=found.producer_id if told and isinstance(found, producers.Transaction) else _NONE,
-        producer_epoch=found.epoch if told and isinstance(found, producers.Transaction) else _NONE,
-    )
+    if isinstance(found, int) or code or context.version < _BUMPS_FROM:
+        return context.answer(error_code=code, producer_id=_NONE, producer_epoch=_NONE)
+    return context.answer(producer_id=found.producer_id, producer_epoch=found.epoch)
 
 
 def _ended(context: RequestContext, found: producers.Transaction, commit: bool) -> int:
@@ -193,31 +167,9 @@ async def write_txn_markers(request: Any, context: RequestContext) -> Any:
     - v1: flexible.
     - v2: the transaction's version, which is not compared here (KIP-1228).
     """
-    schema = context.schema
-    allowed = context.allowed("ALTER") or context.allowed("CLUSTER_ACTION")
-    return context.answer(
-        markers=tuple(
-            schema.WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=tuple(
-                    schema.WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=tuple(
-                            schema.WritableTxnMarkerPartitionResult(
-                                partition_index=number,
-                                error_code=_write(context, marker, topic, number)
-                                if allowed
-                                else int(ErrorCode.cluster_authorization_failed),
-                            )
-                            for number in topic.partition_indexes
-                        ),
-                    )
-                    for topic in marker.topics
-                ),
-            )
-            for marker in request.markers
-        )
-    )
+    if not (context.allowed("ALTER") or context.allowed("CLUSTER_ACTION")):
+        return error_answer(request, context.messages, ErrorCode.cluster_authorization_failed)
+    return each_item(context, request, partial(_write, context))
 
 
 def _write(context: RequestContext, marker: Any, topic: Any, number: int) -> int:
@@ -255,31 +207,17 @@ async def describe_producers(request: Any, context: RequestContext) -> Any:
     Any replica answers, not the leader alone: that is how a producer is found that hangs on one. Needs READ on the
     topic.
     """
-    schema = context.schema
     embedded_transactions.expire(context.cluster)
-    return context.answer(
-        topics=tuple(
-            schema.TopicResponse(
-                name=topic.name,
-                partitions=tuple(_partition(context, topic.name, number) for number in topic.partition_indexes),
-            )
-            for topic in request.topics
-        )
-    )
+    return each_item(context, request, partial(_producers, context))
 
 
-def _partition(context: RequestContext, name: str, number: int) -> Any:
-    schema = context.schema
-    code = _error(context, name, number)
-    log = context.state.logs.get((name, number)) if not code else None
-    return schema.PartitionResponse(
-        partition_index=number,
-        error_code=code,
-        error_message=_MESSAGES.get(code) if code and _of_topic(context, name, code) else None,
-        active_producers=()
-        if log is None
-        else tuple(_producer(schema, id_, entry) for id_, entry in log.producers.entries()),
-    )
+def _producers(context: RequestContext, topic: Any, number: int) -> Result:
+    name = topic.name
+    if code := _error(context, name, number):
+        return Refusal(code, _MESSAGES.get(code) if _of_topic(context, name, code) else None)
+    log = context.state.logs.get((name, number))
+    active = () if log is None else log.producers.entries()
+    return {"active_producers": tuple(_producer(context, id_, entry) for id_, entry in active)}
 
 
 def _error(context: RequestContext, name: str, number: int) -> int:
@@ -297,8 +235,9 @@ def _of_topic(context: RequestContext, name: str, code: int) -> bool:
     return code == ErrorCode.topic_authorization_failed or name not in context.view.topics
 
 
-def _producer(schema: Any, id_: int, entry: producers.ProducerEntry) -> Any:
-    return schema.ProducerState(
+def _producer(context: RequestContext, id_: int, entry: producers.ProducerEntry) -> Any:
+    return context.part(
+        "ProducerState",
         producer_id=id_,
         producer_epoch=entry.epoch,
         last_sequence=entry.last_sequence,
@@ -316,40 +255,32 @@ async def describe_transactions(request: Any, context: RequestContext) -> Any:
     Needs DESCRIBE on the transactional id.
     """
     embedded_transactions.expire(context.cluster)
-    return context.answer(transaction_states=tuple(_state(context, id_) for id_ in request.transactional_ids))
+    return each_item(context, request, partial(_state, context))
 
 
-def _state(context: RequestContext, id_: str) -> Any:
-    schema = context.schema
-    found = context.state.transactions.get(id_)
-    code = 0
+def _state(context: RequestContext, id_: str) -> Result:
     if not context.allowed("DESCRIBE", "TRANSACTIONAL_ID", id_):
-        code = int(ErrorCode.transactional_id_authorization_failed)
-    elif not id_:
-        code = int(ErrorCode.invalid_request)
-    elif coordinator_of(context.view.topics, id_, TRANSACTION_TOPIC) != context.broker_id:
-        code = int(ErrorCode.not_coordinator)
-    elif found is None:
-        code = int(ErrorCode.transactional_id_not_found)
-    if code or found is None:
-        found = producers.Transaction(id_, 0, 0, 0, "", 0)
-    return schema.TransactionState(
-        error_code=code,
-        transactional_id=id_,
-        transaction_state=found.state,
-        transaction_timeout=timedelta(milliseconds=found.timeout_ms),
-        transaction_start_time=found.started,
-        producer_id=found.producer_id,
-        producer_epoch=found.epoch,
-        topics=_topics(schema, found.partitions),
-    )
-
-
-def _topics(schema: Any, places: Iterable[tuple[str, int]]) -> tuple[Any, ...]:
+        return ErrorCode.transactional_id_authorization_failed
+    if not id_:
+        return ErrorCode.invalid_request
+    if coordinator_of(context.view.topics, id_, TRANSACTION_TOPIC) != context.broker_id:
+        return ErrorCode.not_coordinator
+    found = context.state.transactions.get(id_)
+    if found is None:
+        return ErrorCode.transactional_id_not_found
     by_topic: dict[str, list[int]] = {}
-    for topic, number in sorted(places):
+    for topic, number in sorted(found.partitions):
         by_topic.setdefault(topic, []).append(number)
-    return tuple(schema.TopicData(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items())
+    return {
+        "transaction_state": found.state,
+        "transaction_timeout": timedelta(milliseconds=found.timeout_ms),
+        "transaction_start_time": found.started,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.epoch,
+        "topics": tuple(
+            context.part("TopicData", topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
+        ),
+    }
 
 
 async def list_transactions(request: Any, context: RequestContext) -> Any:
@@ -365,32 +296,29 @@ async def list_transactions(request: Any, context: RequestContext) -> Any:
 
     Differences from Kafka: the pattern is a regular expression of Python's, not of RE2/J.
     """
-    schema = context.schema
     unknown = tuple(state for state in request.state_filters if state not in producers.STATES)
     wanted = frozenset(request.state_filters) - frozenset(unknown)
-    code = 0
-    pattern = None
     try:
         pattern = re.compile(getattr(request, "transactional_id_pattern", None) or "")
     except re.error:
-        code = int(ErrorCode.invalid_regular_expression)
+        return context.answer(error_code=ErrorCode.invalid_regular_expression, unknown_state_filters=unknown)
     # Where all states of the filter are unknown nothing matches, instead of everything.
-    found = (
-        tuple(embedded_transactions.of_broker(context)) if not code and (wanted or not request.state_filters) else ()
-    )
+    found = embedded_transactions.of_broker(context) if wanted or not request.state_filters else ()
     return context.answer(
-        error_code=code,
         unknown_state_filters=unknown,
         transaction_states=tuple(
-            schema.TransactionState(
-                transactional_id=each.id, producer_id=each.producer_id, transaction_state=each.state
+            context.part(
+                "TransactionState",
+                transactional_id=each.id,
+                producer_id=each.producer_id,
+                transaction_state=each.state,
             )
             for each in found
             if context.allowed("DESCRIBE", "TRANSACTIONAL_ID", each.id)
             and (not wanted or each.state in wanted)
             and (not request.producer_id_filters or each.producer_id in request.producer_id_filters)
             and _long_enough(context, each, getattr(request, "duration_filter", -1))
-            and (pattern is None or pattern.fullmatch(each.id) or not pattern.pattern)
+            and (pattern.fullmatch(each.id) or not pattern.pattern)
         ),
     )
 
