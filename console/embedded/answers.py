@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, fields, replace
 from functools import partial
 from random import choice
 from time import perf_counter
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
+from msgspec import Struct
 
 from console.embedded.apis import APIS, ITSELF, Items
 from console.embedded.context import RequestContext
@@ -285,8 +286,7 @@ def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
     return (encode_body(element, item) for item in items)
 
 
-@dataclass(frozen=True, slots=True)
-class WireFormat:
+class WireFormat(Struct, frozen=True):
     """How a version encodes strings, array lengths and ends of structures. flexible: with tagged fields (KIP-482)."""
 
     flexible: bool

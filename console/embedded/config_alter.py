@@ -95,7 +95,7 @@ class Altering:
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._messages, own=bool(resource.name))
         elif resource.type.entity.has_levels or resource.type not in describable_types(self._cluster.release.name):
-            raise config_changes.ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
+            raise config_changes.invalid_request(f"Unknown resource type {int(resource.type)}")
 
     def _by_controller(self, changes: Sequence[config_changes.ConfigChange]) -> list[Refusal]:
         if is_not_active(self._context):
@@ -163,34 +163,26 @@ class Altering:
         if resource.type != BROKER or MIN_ISR not in records or not self._state.features.get(ELR):
             return
         if resource.name:
-            raise config_changes.ConfigProblem(
-                ErrorCode.invalid_config, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-            )
+            raise config_changes.invalid_config(f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.")
         if records[MIN_ISR] is None:
-            raise config_changes.ConfigProblem(
-                ErrorCode.invalid_config, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-            )
+            raise config_changes.invalid_config(f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
 
     def _check(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
         if resource.type == TOPIC:
             if not resource.name:
-                raise config_changes.ConfigProblem(
-                    ErrorCode.invalid_request, "Default topic resources are not allowed."
-                )
+                raise config_changes.invalid_request("Default topic resources are not allowed.")
             refusal = None if is_legal(resource.name) else name_refusal(resource.name, self._state)
             if refusal is not None:
                 raise config_changes.ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
             check_topic(self._configs, values, self._inherited)
         elif resource.type == GROUP:
             if not resource.name:
-                raise config_changes.ConfigProblem(
-                    ErrorCode.invalid_request, "Default group resources are not allowed."
-                )
+                raise config_changes.invalid_request("Default group resources are not allowed.")
             check_group(self._layers, values, since_44=self._cluster.release.number >= _GROUPS_JUDGED_FROM)
         elif resource.type in self._configs.others:
             rules = own_resource(resource.type)
             if not resource.type.entity.names.allows(resource.name):
-                raise config_changes.ConfigProblem(ErrorCode.invalid_request, rules.misnamed_altered)
+                raise config_changes.invalid_request(rules.misnamed_altered)
             rules.check(self._layers, values, self._cluster.release)
 
     @cached_property

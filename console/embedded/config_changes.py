@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
+from msgspec import Struct
 
 from console.embedded.config_definitions import ConfigDefinition, Definitions, release_configs
 from console.embedded.java import hash_order
@@ -29,6 +29,16 @@ class ConfigProblem(Exception):
         self.message = message
 
 
+def invalid_config(message: str) -> ConfigProblem:
+    """Return the problem of a config that can't be so."""
+    return ConfigProblem(ErrorCode.invalid_config, message)
+
+
+def invalid_request(message: str) -> ConfigProblem:
+    """Return the problem of a request that brokers do not take."""
+    return ConfigProblem(ErrorCode.invalid_request, message)
+
+
 class PolicyViolation(ConfigProblem):
     """A policy refuses the change. The client gets the text."""
 
@@ -44,8 +54,7 @@ WRONG_BROKER = "Unexpected broker id, expected {own}, but received {name}"
 RESOURCE_TWICE = "Each resource must appear at most once."
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMessages:
+class ConfigMessages(Struct, frozen=True):
     """Messages that differ between releases, each measured.
 
     key_set: format of a set of keys. one_set: all keys of a set have one order.
@@ -110,10 +119,10 @@ def check_operations(operations: Iterable[Operation]) -> None:
     """Check that no key is repeated or lacks a value. Raises ConfigProblem."""
     keys = [operation.key for operation in operations]
     if len(set(keys)) < len(keys):
-        raise ConfigProblem(ErrorCode.invalid_request, "Error due to duplicate config keys")
+        raise invalid_request("Error due to duplicate config keys")
     missing = [operation.key for operation in operations if operation.value is None and operation.code != DELETE]
     if missing:
-        raise ConfigProblem(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(missing)}")
+        raise invalid_request(f"Null value not supported for : {', '.join(missing)}")
 
 
 def altered_by_broker(
@@ -144,7 +153,7 @@ def altered_by_broker(
                 parts = old + [part for part in given if part not in old]
             result[key] = ",".join(parts)
         else:
-            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
+            raise invalid_request(f"Unknown operations type {int(code)}")
     return result
 
 
@@ -153,11 +162,9 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
     if definition is None:
         if texts.unknown_appended is None:
             raise ConfigProblem(ErrorCode.unknown_server_error)
-        raise ConfigProblem(ErrorCode.invalid_config, texts.unknown_appended.format(key=key))
+        raise invalid_config(texts.unknown_appended.format(key=key))
     if not definition.is_list:
-        raise ConfigProblem(
-            ErrorCode.invalid_config, f"Config value {code.name.lower()} is not allowed for config key: {key}"
-        )
+        raise invalid_config(f"Config value {code.name.lower()} is not allowed for config key: {key}")
     return definition
 
 
@@ -190,9 +197,7 @@ def altered_by_controller(
             assert value is not None
             definition = definitions.get(key)
             if definition is None or not definition.is_list:
-                raise ConfigProblem(
-                    ErrorCode.invalid_config, f"Can't {code.name} to key {key} because its type is not LIST."
-                )
+                raise invalid_config(f"Can't {code.name} to key {key} because its type is not LIST.")
             # An inherited value does not count: the controller starts from Kafka's default.
             text = now.get(key, definition.default) or ""
             parts = [part for part in text.split(",") if part]
@@ -209,7 +214,7 @@ def altered_by_controller(
             # The record can't be written; older controllers had no check before, and fail as a whole.
             if texts.too_long is None:
                 raise ControllerFailure
-            raise ConfigProblem(ErrorCode.invalid_config, texts.too_long)
+            raise invalid_config(texts.too_long)
     return result
 
 
@@ -217,8 +222,7 @@ class ControllerFailure(Exception):
     """The controller fails, and with it the whole request."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(Struct, frozen=True):
     """The wanted change of one resource. replaces: whether keys that are not named are deleted (AlterConfigs)."""
 
     resource: ConfigResource
@@ -293,21 +297,18 @@ def alter_loggers(loggers: Loggers, broker_id: int, operations: Iterable[Operati
     levels: dict[str, str | None] = {}
     for name, code, value in operations:
         if code in (APPEND, SUBTRACT):
-            raise ConfigProblem(
-                ErrorCode.invalid_request, f"{code.name} operation is not allowed for the BROKER_LOGGER resource"
-            )
+            raise invalid_request(f"{code.name} operation is not allowed for the BROKER_LOGGER resource")
         if code not in (SET, DELETE):
             raise ConfigProblem(ErrorCode.unknown_server_error)
         if not loggers.exists(name):
-            raise ConfigProblem(ErrorCode.invalid_config, f"Logger {name} does not exist!")
+            raise invalid_config(f"Logger {name} does not exist!")
         if code == SET and value not in LEVELS:
-            raise ConfigProblem(
-                ErrorCode.invalid_config,
+            raise invalid_config(
                 f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
                 f"Valid log levels are {', '.join(LEVELS)}",
             )
         if code == DELETE and name == ROOT:
-            raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
+            raise invalid_request("Removing the log level of the root logger is not allowed")
         levels[name] = value if code == SET else None
     if not validate_only:
         loggers.change(broker_id, levels)

@@ -30,7 +30,7 @@ from console.embedded.spec import Profile, Range, Release
 from console.embedded.throttling import Timed
 from console.wire import frames
 from console.wire.bounds_check import MalformedFrame
-from console.wire.schemas import Messages, api_key, api_name, messages, readable_versions
+from console.wire.schemas import Messages, api_key, api_name, messages, version_range
 
 log = logging.getLogger("console.embedded")
 
@@ -149,8 +149,8 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
     """
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
-        readable = readable_versions(key)
-        if readable is not None and api_key_map[key] in handled_apis():
+        if (api := api_key_map.get(key)) in handled_apis() and api is not None:
+            readable = version_range(api)
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)

@@ -20,8 +20,9 @@ from console.admin.settings import ConnectionSettings
 from console.model.changes import UpdateFeatures
 from console.wire.aiokafka_request import READS, AiokafkaRequest
 from console.wire.frames import decode_request
-from console.wire.schemas import BY_VERSION, api_key, for_version, request_type
+from console.wire.schemas import BY_VERSION, api_key, for_version
 from tests.hostile.cluster import HostileCluster
+from tests.support.requests_of_kafka import request_type
 from tests.wire.samples import sample, written
 
 CHECKED = {
