@@ -125,13 +125,12 @@ def handled_apis() -> frozenset[str]:
 @cache
 def handler(api: str, proposed: bool) -> Handle:
     """Return the function that answers an API, or its proposal's version of it."""
+    handle: Handle
     if not proposed:
-        path, name = f"handlers.{APIS[api].module}", api
-    elif api in handled_apis():
-        path, name = "proposals.batched_describes", api
-    else:
-        path, name = f"proposals.{APIS[api].module}", api.partition("_")[2]
-    handle: Handle = getattr(import_module(f"console.embedded.{path}"), name)
+        handle = getattr(import_module(f"console.embedded.handlers.{APIS[api].module}"), api)
+        return handle
+    module, name = ("batched_describes", api) if api in handled_apis() else (APIS[api].module, api.partition("_")[2])
+    handle = getattr(import_module(f"console.embedded.proposals.{module}"), name)
     return handle
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded import acls as embedded_acls
-from console.embedded import refusals
-from console.embedded.answers import Result, each_encoded, each_item, error_answer, long_answer, with_pauses
+from console.embedded import answers, refusals
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal
 from console.embedded.state import MAX_RECORDS
@@ -39,9 +38,9 @@ async def create_acls(request: Any, context: RequestContext) -> Any:
     if refusal is None and any(_only_filters(acl) for acl in acls):
         refusal = Refusal(ErrorCode.unknown_server_error)
     if refusal is not None:
-        return error_answer(request, context.messages, *refusal)
+        return answers.error_answer(request, context.messages, *refusal)
     results = iter(_created(acls, context))
-    return each_item(context, request, lambda _item: next(results))
+    return answers.each_item(context, request, lambda _item: next(results))
 
 
 def _refused(context: RequestContext, operation: str, without_authorizer: str) -> Refusal | None:
@@ -157,8 +156,8 @@ async def delete_acls(request: Any, context: RequestContext) -> Any:
         )
     refusal = _refused(context, "ALTER", refusals.CHANGE_WITHOUT_AUTHORIZER)
     if refusal is not None:
-        return error_answer(request, context.messages, *refusal)
-    results: list[Result] = []
+        return answers.error_answer(request, context.messages, *refusal)
+    results: list[answers.Result] = []
     gone: set[Acl] = set()
     for wanted in filters:
         acls = tuple(embedded_acls.matching_acls(wanted, context.state.acls))
@@ -167,14 +166,14 @@ async def delete_acls(request: Any, context: RequestContext) -> Any:
             results.append(Refusal(ErrorCode.invalid_request, unknown))
         elif len(gone) > MAX_RECORDS:
             too_many = refusals.rights_messages(context.cluster.release).too_many_deleted
-            return error_answer(request, context.messages, *too_many)
+            return answers.error_answer(request, context.messages, *too_many)
         else:
             results.append({"matching_acls": tuple(_matching_acl(context, acl) for acl in acls)})
     # Removed after all filters have been checked: the change is one batch of the controller, or none at all.
     for acl in gone:
         context.state.remove("acls", acl)
     left = iter(results)
-    return each_item(context, request, lambda _item: next(left))
+    return answers.each_item(context, request, lambda _item: next(left))
 
 
 def _unknown(wanted: AclFilter) -> str | None:
@@ -219,10 +218,10 @@ async def describe_acls(request: Any, context: RequestContext) -> Any:
     groups = await by_pattern(embedded_acls.matching_acls(wanted, context.view.acls))
     schema = context.schema
     resources = (acl_resource(schema, pattern, acls) for pattern, acls in groups.items())
-    return await long_answer(
+    return await answers.long_answer(
         schema.DescribeAclsResponse,
         context.answer(error_message=""),
-        each_encoded(schema.DescribeAclsResource, resources),
+        answers.each_encoded(schema.DescribeAclsResource, resources),
     )
 
 
@@ -244,5 +243,5 @@ def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
 async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
     """Return the ACLs by pattern. Pauses for other connections."""
     groups: dict[Pattern, list[Acl]] = {}
-    await with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
+    await answers.with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
     return groups
