@@ -1,4 +1,4 @@
-"""What the fields of kio's messages are, and the values of those that are not used."""
+"""What fields messages have, by version and type. Imports none of kio, so that a start does not wait for it."""
 
 from __future__ import annotations
 
@@ -68,3 +68,13 @@ def filled(entity: type[E], /, **given: object) -> E:
     """Return the entity with those of the fields that its version has; those that are not given are unused."""
     known: Any = entity
     return entity(**{name: given.get(name, nothing) for name, nothing in _unused_fields(known).items()})
+
+
+def for_version(entity: type[E], **wanted: object) -> E:
+    """Return the entity with those of the fields that its version has; the others are left out.
+
+    For fields that older versions can do without (whether to include synonyms). For a field that matters, check the
+    version with `Link.require` before.
+    """
+    known = entity.__dataclass_fields__  # type: ignore[attr-defined]
+    return entity(**{name: value for name, value in wanted.items() if name in known})

@@ -157,7 +157,7 @@ INSERTED = (
         '''class AlterShares(Request, frozen=True):
     """One AlterClientQuotas: user -> percent of a broker's time, None for no limit."""
 
-    api: ClassVar[str] = "AlterClientQuotas"
+    kafka_name: ClassVar[str] = "AlterClientQuotas"
 
     shares: Mapping[QuotaEntity, float | None]
 
@@ -186,7 +186,7 @@ INSERTED = (
     ("console/admin/quotas.py", "AlterQuotas: QuotaSender", ", AlterShares: _Shares", True),
     ("console/admin/quotas.py", "from console.model.changes import AlterQuotas", ", AlterShares", True),
     ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),
-    ("console/language/verbs/__init__.py", "    *show.VERBS,\n", "    *share.VERBS,\n", False),
+    ("console/language/verbs/__init__.py", "show, listing", "share, ", False),
 )
 """Where what stands there once gets a line more: file, what is there, what is added, whether behind it."""
 
