@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.changes import DeleteTopics
+from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
@@ -35,12 +34,8 @@ def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     return cluster
 
 
-@pytest.fixture
-async def link(kafka: KafkaCluster) -> AsyncIterator[Link]:
-    """Connected to it."""
-    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
-    yield made
-    await made.close()
+link = worlds.link("kafka")
+"""Connected to it."""
 
 
 @pytest.fixture
@@ -72,20 +67,14 @@ def _lent(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 
 
 async def _topics(cluster: KafkaCluster) -> frozenset[str]:
-    link = Link(ConnectionSettings(bootstrap=cluster.addresses))
-    try:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         return frozenset(name for name, topic in (await describe_topics(link)).topics.items() if not topic.internal)
-    finally:
-        await link.close()
 
 
 async def _delete_others(cluster: KafkaCluster, kept: frozenset[str]) -> None:
     if others := await _topics(cluster) - kept:
-        link = Link(ConnectionSettings(bootstrap=cluster.addresses))
-        try:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             await applied(link, DeleteTopics(tuple(sorted(others))))
-        finally:
-            await link.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,14 +10,13 @@ from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, Outcome, Status
 from console.model.codes import BROKER, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource
 from console.model.quota import USER, QuotaEntity
 from console.plan.requests import RECORD_LIMIT
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support import worlds
 
 BROKER_1 = broker_resource(1)
 EXTRA = (
@@ -32,11 +30,7 @@ SINCE_REMOVED = {"advertised.listeners"}  # dynamic up to 3.9 only
 IN_FLIGHT = 8
 
 
-@pytest.fixture(params=["plain_cluster"])
-def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
-    cluster: KafkaCluster = request.getfixturevalue(request.param)
-    with AdminClient(ConnectionSettings(cluster.addresses)) as client:
-        yield client
+client = worlds.client("plain_cluster")
 
 
 async def check(link: Link, resource: ConfigResource, key: str, value: str) -> str:

@@ -28,7 +28,7 @@ from console.model.config import (
 )
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from tests.support import changing
+from tests.support import changing, worlds
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = pytest.mark.core
@@ -286,9 +286,8 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
 
 
 async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster, name: str) -> None:
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    place, moving = changes.PartitionTarget(name, 0), changes.MoveTarget(name, 0)
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
+        place, moving = changes.PartitionTarget(name, 0), changes.MoveTarget(name, 0)
         assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))
         assert await changing.statuses(link, changes.ElectLeaders((place,)), check=True) == {
             place: changes.Status.UNCHECKED
@@ -316,21 +315,18 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
         cancel = changes.AlterReassignments({moving: None})
         assert (await changing.refusal(link, cancel)).startswith("NO_REASSIGNMENT_IN_PROGRESS")
         assert (await changing.statuses(link, changes.ElectLeaders((place, place))))[place] is changes.Status.FAILED
-    finally:
-        await link.close()
 
 
 async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
     """alice may do nothing: a check says so before anything is sent, by what the brokers say of her rights."""
-    alice = Link(
+    async with worlds.linked(
         ConnectionSettings(
             bootstrap=secure_cluster.addresses,
             security_protocol="SASL_SSL",
             sasl=SaslSettings("SCRAM-SHA-256", "alice", Secret(secure_cluster.users["alice"])),
             tls=TlsSettings(trust=Store("PEM", path=secure_cluster.authority.pem)),
         )
-    )
-    try:
+    ) as alice:
         for change in (
             changes.ElectLeaders((changes.PartitionTarget(name, 0),)),
             changes.AlterReassignments({changes.MoveTarget(name, 0): None}),
@@ -341,8 +337,6 @@ async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster
                 assert changing.error(outcome) == "CLUSTER_AUTHORIZATION_FAILED"
                 assert outcome.failure is not None
                 assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
-    finally:
-        await alice.close()
 
 
 async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:

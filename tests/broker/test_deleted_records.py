@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 from console.admin import changes, partitions
 from console.admin import cluster as log_dirs
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.model import changes as model_changes
 from console.model.cluster import LogRange
@@ -28,6 +27,7 @@ from console.session.applying import check_plan
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
@@ -52,12 +52,7 @@ def quick_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
 
 
-@pytest.fixture
-async def session(quick_cluster: KafkaCluster) -> AsyncIterator[Session]:
-    client = AdminClient(ConnectionSettings(bootstrap=quick_cluster.addresses))
-    client.start()
-    yield Session(client, Context("test", "tests", client.settings), "test")
-    client.close()
+session = worlds.session("quick_cluster")
 
 
 async def write(bootstrap: str, now: int) -> None:
@@ -186,7 +181,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
 async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
     """Both take it; deletion by request is refused before 4.2."""
     name = "kept-for-ever"
-    with AdminClient(ConnectionSettings(bootstrap=kafka.addresses)) as client:
+    with AdminClient(worlds.settings(kafka)) as client:
         session = Session(client, Context("test", "tests", client.settings), "test")
         new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
         (made,) = await client.run(changes.send, new, validate_only=False)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from console.admin.configs import describe_configs
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.model.config import broker_resource
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 from tests.support.record_dynamic_keys import TRIED, cluster_of, contradictions, tried
@@ -29,11 +28,8 @@ async def test_every_key_is_altered_as_it_is_said_to_be(of_release: tuple[str, K
     found = await tried(cluster.addresses)
     assert len(found) > 200
     assert list(contradictions(found)) == []
-    link = Link(ConnectionSettings(cluster.addresses))
-    try:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         resource = broker_resource(min(cluster.broker_ids))
         entry = (await describe_configs(link, [resource])).sets[resource].get(KEY)
-    finally:
-        await link.close()
     assert entry is not None
     assert entry.read_only is (release not in ("2.8", "3.9")), "from 4.0 on it is refused"

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.cli.main import run as run_kac
 from console.model.changes import CreateTopics, DeleteTopics, NewTopic
+from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, KafkaCommands
@@ -60,26 +58,16 @@ def tool(kafka: KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
     return call
 
 
-@pytest.fixture
-def kac(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    def call(command: str, *words: str) -> Said:
-        code = run_kac([command, "-b", kafka.bootstrap, *words])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+kac = worlds.commands("kafka")
 
 
 @pytest.fixture
 async def topic(kafka: KafkaCluster, name: str) -> AsyncIterator[str]:
     """A topic of its own."""
-    link = Link(ConnectionSettings(bootstrap=kafka.addresses))
-    try:
+    async with worlds.linked(worlds.settings(kafka)) as link:
         assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
         yield name
         assert await applied(link, DeleteTopics((name,)))
-    finally:
-        await link.close()
 
 
 def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from console.admin.groups import describe_groups
-from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.embedded.group_coordinator import subscription
 from tests.hostile.consumer import HostileConsumer
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 
 CLAIMS = {
@@ -27,12 +27,11 @@ async def test_an_assignment_of_any_bytes_is_read_from_a_real_broker(kafka39: Ka
     address = host, int(port)
     data = CLAIMS[claim]
     topics = subscription(("orders",))  # a broker never answers a join with a subscription that it can't read
-    async with HostileConsumer(address, f"hostile {claim}", subscription=topics, assignment=data) as mine:
-        link = Link(ConnectionSettings((address,)))
-        try:
-            listing = await describe_groups(link, [mine.group])
-        finally:
-            await link.close()
+    async with (
+        HostileConsumer(address, f"hostile {claim}", subscription=topics, assignment=data) as mine,
+        worlds.linked(ConnectionSettings((address,))) as link,
+    ):
+        listing = await describe_groups(link, [mine.group])
     members = listing.groups[mine.group].members
     assert members is not None
     (member,) = members

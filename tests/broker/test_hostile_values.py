@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from console.cli.main import run
 from console.language.quoting import quote
+from tests.support import worlds
 from tests.support.hostile_text import FORMULAS, INVISIBLE, MARKUP, SEQUENCES, acted_upon
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -28,16 +28,12 @@ acls:
 
 
 def test_hostile_text_goes_to_a_broker_and_comes_back(
-    empty_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    def harmless(text: str) -> None:
+        assert acted_upon(text) == ""
 
-    def kac(*words: str) -> tuple[int, str, str]:
-        code = run([words[0], "-b", empty_cluster.bootstrap, *words[1:]])
-        captured = capsys.readouterr()
-        assert acted_upon(captured.out + captured.err) == ""
-        return code, captured.out, captured.err
-
+    kac = worlds.commands_on(empty_cluster, capsys, harmless)
     script = ["create topic hostile partitions=1 replication=1"]
     for text in (TEXT, *FORMULAS):
         script += [

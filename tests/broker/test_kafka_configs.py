@@ -29,6 +29,7 @@ from console.model import changes as model_changes
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from tests.broker.kafka_configs_cases import CASES, FILES, Case
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CONFIGS, KafkaCommands, Ran
 from tests.support.real_clusters import running
@@ -63,11 +64,8 @@ class Side:
         """One operation of our client."""
 
         async def asked() -> Any:
-            link = Link(ConnectionSettings(bootstrap=self.kafka.addresses))
-            try:
+            async with worlds.linked(ConnectionSettings(bootstrap=self.kafka.addresses)) as link:
                 return await operation(link, *arguments, **options)
-            finally:
-                await link.close()
 
         return asyncio.run(asked())
 

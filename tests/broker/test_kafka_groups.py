@@ -15,13 +15,12 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 
 from console.admin.groups import describe_groups, find_coordinators, group_position
 from console.admin.link import Link, broker, until_settled
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.cluster import Group
 from console.model.identity import uuid_of
 from console.wire.fields import for_version
 from tests.broker.test_read_groups import joining
-from tests.support import kafka_tool_comparison
+from tests.support import kafka_tool_comparison, worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
@@ -285,8 +284,7 @@ def test_both_refuse(kafka: KafkaCluster, commands: KafkaCommands, consumed: str
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
     """KIP-848: one member, which has not told that it has what it is to have."""
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    try:
+    async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
@@ -313,8 +311,6 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
         assert int(epoch) == member["epoch"]
         assert [_assigned(member["assignment"]), _assigned(member["target"])] == [has, target]
         assert target == f"{name}:0,1"
-    finally:
-        await link.close()
 
 
 def _assigned(places: list[dict[str, Any]]) -> str:

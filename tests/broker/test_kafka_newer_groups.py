@@ -16,11 +16,10 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.groups import describe_groups, find_coordinators, group_position, list_groups
 from console.admin.link import Link, broker, until_settled
-from console.admin.settings import ConnectionSettings
 from console.model.changes import AlterShareGroupOffsets, CommitOffsets, GroupOffsetTarget
 from console.model.cluster import CommittedOffset, Group, GroupPosition
 from tests.broker.test_read_groups import joining
-from tests.support import kafka_tool_comparison
+from tests.support import kafka_tool_comparison, worlds
 from tests.support.changing import applied, make_topic, outcomes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import SHARE_GROUPS, STREAMS_GROUPS, KafkaCommands
@@ -35,11 +34,7 @@ def commands() -> Iterator[KafkaCommands]:
     yield from running(KafkaCommands)
 
 
-@pytest.fixture
-async def link(plain_cluster: KafkaCluster) -> AsyncIterator[Link]:
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    yield link
-    await link.close()
+link = worlds.link("plain_cluster")
 
 
 async def beat(link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
@@ -272,11 +267,8 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
 
 async def asked(kafka: KafkaCluster, group: str) -> GroupPosition:
     """A group's position."""
-    link = Link(ConnectionSettings(bootstrap=kafka.addresses))
-    try:
+    async with worlds.linked(worlds.settings(kafka)) as link:
         return await group_position(link, group)
-    finally:
-        await link.close()
 
 
 CHANGES = (

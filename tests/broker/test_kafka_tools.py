@@ -28,7 +28,7 @@ from console.model.cluster import TopicListing
 from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigResource
 from console.model.feature_levels import METADATA_VERSION, level_name
-from tests.support import kafka_commands
+from tests.support import kafka_commands, worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
@@ -131,9 +131,8 @@ CHANGES = (
 
 async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
     """Each as both, the levels are the same after each."""
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    seen: list[list[tuple[int, int]]] = []
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
+        seen: list[list[tuple[int, int]]] = []
         for side in ("Kafka", "kac"):
             steps = []
             for line in CHANGES:
@@ -144,8 +143,6 @@ async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.Kafk
                     ran = await asyncio.to_thread(kac, plain_cluster, "features", words)
                 steps.append((ran.code, (await describe_features(link)).finalized.get("streams.version", 0)))
             seen.append(steps)
-    finally:
-        await link.close()
     assert [step[1] for step in seen[0]] == [1, 1, 0, 0, 1, 0, 1]
     assert seen[0] == seen[1]
 
@@ -341,8 +338,7 @@ async def test_leaders_go_back(
     several: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str, tmp_path: Path
 ) -> None:
     """Broker 1 leads all partitions of which broker 2 is the preferred one, until each side elects."""
-    link = Link(ConnectionSettings(bootstrap=several.addresses))
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=several.addresses)) as link:
         topics = (f"{name}-a", f"{name}-b")
         new = tuple(changes.NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
         assert await applied(link, changes.CreateTopics(new))
@@ -366,8 +362,6 @@ async def test_leaders_go_back(
             seen = partial(describe_topics, link, [topic])
             listing = await until_settled(seen, partial(leads_not_all, topic, 2), within=30)
             assert not leads_not_all(topic, 2, listing)
-    finally:
-        await link.close()
 
 
 @pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
@@ -381,9 +375,8 @@ def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 @pytest.mark.long
 async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str) -> None:
     """The last replica in the ISR is down, another is up: each side elects it, and kac wants to be told so."""
-    link = Link(ConnectionSettings(bootstrap=stoppable.addresses[:1]))
-    topics = (f"{name}-a", f"{name}-b")
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
+        topics = (f"{name}-a", f"{name}-b")
         assert await applied(
             link, changes.CreateTopics(tuple(changes.NewTopic(each, assignments=((2, 3),)) for each in topics))
         )
@@ -409,8 +402,6 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_comman
                 partial(describe_topics, link, [topic]), partial(leads_not_all, topic, 3), within=30
             )
             assert not leads_not_all(topic, 3, listing)
-    finally:
-        await link.close()
 
 
 @pytest.mark.long
@@ -427,11 +418,8 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka
     ours = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "3", "--yes"])
     assert (theirs.code, ours.code) == (0, 0), ours.err
     assert theirs.out == "Broker 2 is no longer registered.\n"
-    link = Link(ConnectionSettings(bootstrap=stoppable.addresses[:1]))
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
         assert [each.id for each in (await describe_cluster(link)).brokers] == [1]
-    finally:
-        await link.close()
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from console.wire import kerberos
 from tests.scenarios.test_doctor import doctor
+from tests.support import worlds
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc
@@ -97,14 +97,11 @@ def keyed(keytab: Path, principal: str = f"alice@{REALM}") -> str:
 async def ask(context: Context, seconds: float = 0.0) -> str:
     """Asks, again and again for so long, over one link; returns the client's id."""
     client_id = f"kerberos-{secrets.token_hex(4)}"
-    link = Link(replace(context.settings, client_id=client_id))
-    until = time.monotonic() + seconds
-    try:
+    async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
+        until = time.monotonic() + seconds
         await describe_cluster(link)
         while time.monotonic() < until:
             await describe_cluster(link)
-    finally:
-        await link.close()
     return client_id
 
 

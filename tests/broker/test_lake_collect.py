@@ -17,9 +17,8 @@ from console.collecting.collect import LastStates, State, collect
 from console.contexts import Context
 from console.lake.journals import journals_at, read_journal
 from console.lake.lake import Lake
-from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.codes import PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -28,6 +27,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from tests.lake.landed_rows import landed_in
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -37,15 +37,7 @@ PLANTED = "planted-password-8842"
 NAME = "collect-orders"
 PAIR = QuotaEntity.of({"user": "collect,user", "client-id": None})
 DAVE = ScramUser("collect-dave", ScramMechanism.parse("SCRAM-SHA-256"))
-ACL = Acl(
-    AclResourceType.parse("TOPIC"),
-    "collect:",
-    PatternType.parse("PREFIXED"),
-    "User:collect-user",
-    "*",
-    AclOperation.parse("READ"),
-    Permission.parse("DENY"),
-)
+ACL = worlds.acl("User:collect-user", "READ", "TOPIC", "collect:", pattern="PREFIXED", permission="DENY")
 CREATE = (plan_edits.CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
 SETTING: tuple[plan_edits.Edit, ...] = (
     plan_edits.SetConfig(topic_resource(NAME), "retention.ms", "7200000"),
@@ -100,10 +92,9 @@ def without_endpoints(state: State) -> State:
 
 
 @pytest.mark.parametrize("cluster_name", ["plain_cluster", "kafka39"])
-def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, lake: Lake) -> None:
     kafka: KafkaCluster = request.getfixturevalue(cluster_name)
     context = Context("real", "a test", ConnectionSettings(kafka.addresses))
-    lake = Lake.create(str(tmp_path / "lake"))
     first = collect(lake, [context])
     assert first.complete, first.message
     states = LastStates(lake)
@@ -151,13 +142,12 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
     assert PLANTED not in repr(edits)
 
 
-def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, tmp_path: Path) -> None:
+def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, lake: Lake) -> None:
     """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
     admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username="alice", password=Secret(kafka39.users["alice"]))
     as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)
     alice = Context("alice", "a test", as_alice, cluster_id=kafka39.cluster_id)
-    lake = Lake.create(str(tmp_path / "lake"))
     only_bob = ACL._replace(
         resource_name="collect-hidden",
         pattern_type=PatternType.parse("LITERAL"),

@@ -54,12 +54,11 @@ Line = tuple[bytes | None, bytes]
 @pytest.mark.timeout(3600)
 @pytest.mark.takes(95)
 async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
-    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
+    plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
     """Of a topic whose records went, by retention or by hand, before a run that follows a kill has read them: how many
     offsets of which partition, in the report and in the lake from then on."""
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
-    lake = Lake.create(str(tmp_path / "lake"))
     mine, lines, short = plain_cluster.cluster_id, f"{name}-lines", f"{name}-short"
     controllers = [f"{host}:{port}" for host, port in plain_cluster.controller_addresses]
     whole = {"id": mine, "context": "here", "controllers": controllers, "request-topic": lines}
@@ -113,12 +112,11 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
 @pytest.mark.takes(120)
 @pytest.mark.timeout(1800)
 async def test_a_topic_of_the_same_name_is_another_topic(
-    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Deleted and created again with more lines than were read: read from its first record, and what may be lost is
     said; on another cluster: refused, until the operator says that it is meant."""
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
-    lake = Lake.create(str(tmp_path / "lake"))
     name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
         for waves in (1, 2):
@@ -150,7 +148,7 @@ async def test_a_topic_of_the_same_name_is_another_topic(
 
 @pytest.mark.takes(35)
 async def test_a_topic_is_read_as_its_context_says(
-    secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    secure_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """SASL and TLS by files; a login that Spark's source can't do is refused by name."""
     password = secure_cluster.users["admin"]
@@ -161,7 +159,6 @@ async def test_a_topic_is_read_as_its_context_says(
         f'"ssl.truststore.type" = "PEM"\n"ssl.truststore.location" = "{secure_cluster.authority.pem}"\n'
     )
     configure(monkeypatch, tmp_path, text)
-    lake = Lake.create(str(tmp_path / "lake"))
     name_sources(lake, {"id": "x", "context": "logs", "request-topic": name})
     lake.files.replace(lake.path("hmac.key"), KEY)
     monkeypatch.setenv(MARK, str(os.getpid()))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +21,7 @@ from console.wire.fields import for_version
 from console.wire.schemas import version_range
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.worlds import linked
 
 NOBODY = ("127.0.0.1", 1)
 
@@ -42,15 +42,6 @@ def broker_configs(broker_id: int) -> Any:
 
 def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
     return ConnectionSettings(bootstrap=addresses, **settings)
-
-
-@asynccontextmanager
-async def linked(settings: ConnectionSettings) -> AsyncIterator[Link]:
-    link = Link(settings)
-    try:
-        yield link
-    finally:
-        await link.close()
 
 
 # --- versions and routes

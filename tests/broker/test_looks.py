@@ -22,11 +22,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is(fresh: KafkaCluster) -> None:
-    client = AdminClient(ConnectionSettings(fresh.addresses))
-    client.start()
-    try:
+    with AdminClient(ConnectionSettings(fresh.addresses)) as client:
         assert (await client.run(describe_topics)).topics == {}
         await look_at_everything(fresh.bootstrap)
         assert (await client.run(describe_topics)).topics == {}
-    finally:
-        client.close()

@@ -18,6 +18,7 @@ from console.model.acl import Acl
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from tests.support import worlds
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -37,12 +38,8 @@ async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
     await made.close()
 
 
-@pytest.fixture
-async def direct(kafka: KafkaCluster) -> AsyncIterator[Link]:
-    """Connected to the brokers themselves."""
-    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
-    yield made
-    await made.close()
+direct = worlds.link("kafka")
+"""Connected to the brokers themselves."""
 
 
 @dataclass(frozen=True)
@@ -133,19 +130,18 @@ async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy
 async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
     """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
     key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
-    async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
-        link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
-        try:
-            both = (changes.ConfigOp(key, codes.SET, Secret("s")), changes.ConfigOp(seen, codes.SET, "2"))
-            proxy.arm(44, Cut.AFTER)
-            outcome = await single(link, changes.AlterConfigs({node: both}))
-            assert outcome.status is changes.Status.APPLIED
-            undo = changes.AlterConfigs(
-                {node: (changes.ConfigOp(key, codes.DELETE), changes.ConfigOp(seen, codes.DELETE))}, broker=1
-            )
-            assert (await single(link, undo)).status is changes.Status.APPLIED
-        finally:
-            await link.close()
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        both = (changes.ConfigOp(key, codes.SET, Secret("s")), changes.ConfigOp(seen, codes.SET, "2"))
+        proxy.arm(44, Cut.AFTER)
+        outcome = await single(link, changes.AlterConfigs({node: both}))
+        assert outcome.status is changes.Status.APPLIED
+        undo = changes.AlterConfigs(
+            {node: (changes.ConfigOp(key, codes.DELETE), changes.ConfigOp(seen, codes.DELETE))}, broker=1
+        )
+        assert (await single(link, undo)).status is changes.Status.APPLIED
 
 
 async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, direct: Link, name: str) -> None:
@@ -157,20 +153,19 @@ async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, di
 
 async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> None:
     place = (name, 0)
-    async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
-        link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
-        try:
-            assert (await single(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))).ok
-            for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
-                proxy.arm(45, cut)
-                assert (
-                    await single(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}))
-                ).status is status
-            for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
-                proxy.arm(43, cut)
-                assert (await single(link, changes.ElectLeaders((place,)))).status is status
-        finally:
-            await link.close()
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        assert (await single(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))).ok
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(45, cut)
+            assert (
+                await single(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}))
+            ).status is status
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(43, cut)
+            assert (await single(link, changes.ElectLeaders((place,)))).status is status
 
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
@@ -203,20 +198,19 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
     async def kill_all() -> None:
         await asyncio.gather(*(asyncio.to_thread(own_cluster.kill, node) for node in others))
 
-    async with CuttingProxy(own_cluster.addresses[1]) as proxy:
-        link = Link(
+    async with (
+        CuttingProxy(own_cluster.addresses[1]) as proxy,
+        worlds.linked(
             ConnectionSettings(
                 bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10, lost_answer_timeout=0.5
             )
-        )
-        try:
-            await link.refresh()
-            proxy.arm(49, Cut.BEFORE, kill_all)
-            change = changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
-            outcome = await single(link, change)
-            assert outcome.status is changes.Status.UNKNOWN
-            assert outcome.failure is not None
-            assert outcome.failure.name == "DISCONNECTED"
-            assert "before you repeat it" in outcome.failure.remedy
-        finally:
-            await link.close()
+        ) as link,
+    ):
+        await link.refresh()
+        proxy.arm(49, Cut.BEFORE, kill_all)
+        change = changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+        outcome = await single(link, change)
+        assert outcome.status is changes.Status.UNKNOWN
+        assert outcome.failure is not None
+        assert outcome.failure.name == "DISCONNECTED"
+        assert "before you repeat it" in outcome.failure.remedy

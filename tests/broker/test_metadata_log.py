@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
-from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.settings import Address, show_address
 from console.collecting.controllers import ControllerLogs
 from console.contexts.configured import BOOTSTRAP
 from console.lake.inputs import Controllers, Inputs
@@ -26,6 +26,7 @@ from console.lake.redact import HIDDEN
 from console.model import changes
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.metadata_log import read_log
@@ -51,12 +52,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(version, brokers=3, properties=_SNAPSHOTS))
 
 
-@pytest.fixture
-async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=cluster.addresses))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("cluster")
 
 
 async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from console.admin import changes, cluster, features, topics
-from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context
 from console.model import changes as model_changes
 from console.model.cluster import Broker, NodeFeatures
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -29,6 +26,7 @@ from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
@@ -50,12 +48,7 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
 
 
-@pytest.fixture
-async def session(nodes: KafkaCluster) -> AsyncIterator[Session]:
-    client = AdminClient(ConnectionSettings(bootstrap=nodes.addresses))
-    client.start()
-    yield Session(client, Context("test", "tests", client.settings), "test")
-    client.close()
+session = worlds.session("nodes")
 
 
 async def applied(session: Session, *accepted: str) -> ApplyReport:

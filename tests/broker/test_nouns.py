@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import redirect_stderr
@@ -21,8 +19,8 @@ from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,16 +58,7 @@ def process(plain_cluster: KafkaCluster) -> Kac:
     """The same as a process of its own."""
 
     def run(command: str, *arguments: str, **environ: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "console", command, "--bootstrap-server", plain_cluster.bootstrap, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=PATIENCE,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
-        )
-        return done.returncode, done.stdout, done.stderr
+        return worlds.process(command, "--bootstrap-server", plain_cluster.bootstrap, *arguments, **environ)
 
     return run
 

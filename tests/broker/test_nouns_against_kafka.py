@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
 
 from console.admin import acls, configs, topics
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource
 from console.plan.risk_rules import NAMES as RISKS
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, TOPICS, KafkaCommands
 
@@ -47,19 +45,13 @@ TOPIC_LINES = (
 )
 
 
-@pytest.fixture(scope="module")
-def kafka_commands() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as commands:
-        yield commands
+kafka_commands = worlds.running(KafkaCommands, scope="module")
 
 
 def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:
     async def asked() -> Any:
-        link = Link(ConnectionSettings(bootstrap=kafka.addresses))
-        try:
+        async with worlds.linked(worlds.settings(kafka)) as link:
             return await operation(link, *arguments)
-        finally:
-            await link.close()
 
     return asyncio.run(asked())
 

@@ -26,6 +26,7 @@ from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from tests.scenarios.test_doctor import doctor
+from tests.support import worlds
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.real_clusters import running
@@ -37,10 +38,7 @@ SECRET = "open sesame"
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[OidcServer]:
-    with oidc_server() as running_provider:
-        yield running_provider
+provider = worlds.running(oidc_server, scope="module")
 
 
 @pytest.fixture(autouse=True)
@@ -104,22 +102,16 @@ CREDENTIALS = f'clientId=kac clientSecret="{SECRET}"'
 async def principal(cluster: KafkaCluster, context: Context) -> str:
     """Who the broker's request log says has asked."""
     client_id = f"oauth-{secrets.token_hex(4)}"
-    link = Link(replace(context.settings, client_id=client_id))
-    try:
+    async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
-    finally:
-        await link.close()
     return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)[0].principal
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
     """The one line that an operator sees."""
-    link = Link(context.settings)
-    try:
+    async with worlds.linked(context.settings) as link:
         with pytest.raises(kind) as caught:
             await describe_cluster(link)
-    finally:
-        await link.close()
     failure = caught.value.failure
     line = f"{failure} | {failure.remedy}"
     assert "\n" not in line
@@ -249,15 +241,12 @@ async def test_a_file_whose_token_is_renewed(
     context = configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
     client_id = f"oauth-{secrets.token_hex(4)}"
     file.write_text(provider.issue(exp=int(time.time()) + 4))
-    link = Link(replace(context.settings, client_id=client_id))
-    try:
+    async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
         file.write_text(provider.issue(exp=int(time.time()) + 60))
         until = time.monotonic() + 6
         while time.monotonic() < until:
             await describe_cluster(link)
-    finally:
-        await link.close()
     asked = cluster.request_log.wait_for(2, "DESCRIBE_CLUSTER", client_id=client_id)
     assert len({each.connection for each in asked}) == 1
 
@@ -273,8 +262,7 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
     provider.life = 8
     context = configure(endpoint(provider), jaas=CREDENTIALS)
     client_id = f"oauth-{secrets.token_hex(4)}"
-    link = Link(replace(context.settings, client_id=client_id))
-    try:
+    async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         until = time.monotonic() + 12
         while time.monotonic() < until:
             await describe_cluster(link)
@@ -284,8 +272,6 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
         provider.is_down = True
         with pytest.raises(AdminError) as raised:
             await keep_asking(link)
-    finally:
-        await link.close()
     assert f"the token endpoint {provider.token_url} answered 503" in str(raised.value.failure)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
@@ -20,7 +20,6 @@ from console.admin.configs import describe_configs
 from console.admin.link import Link
 from console.admin.quotas import describe_quotas
 from console.admin.scram import describe_scram
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model import changes as model_changes
 from console.model import codes
@@ -32,7 +31,7 @@ from console.plan.compile import compile_plan, predict
 from console.plan.edits import DeleteScram, UpsertScram
 from console.plan.plan import EMPTY, stage
 from console.plan.requests import Facts
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support import worlds
 from tests.support.random_plans import World, random_edits
 from tests.support.snapshot_differences import differences
 
@@ -110,11 +109,7 @@ FIRST = "random-0"
 """A topic that is always there, by which a plan knows what a new one inherits."""
 
 
-@pytest.fixture(params=["plain_cluster"])
-def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
-    cluster: KafkaCluster = request.getfixturevalue(request.param)
-    with AdminClient(ConnectionSettings(cluster.addresses)) as client:
-        yield client
+client = worlds.client("plain_cluster")
 
 
 async def read_the_rest(link: Link, world: World) -> dict[ConfigResource, list[ConfigEntry]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -13,12 +12,12 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
 from console.model.cluster import Topic
 from console.model.rates import SHORTEST, Rate, Rates, RateTotals
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
@@ -34,13 +33,7 @@ def topic_rate(rates: Rates, topic: Topic) -> Rate:
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
-@pytest.fixture
-async def session(kafka: KafkaCluster) -> AsyncIterator[Session]:
-    settings = ConnectionSettings(bootstrap=kafka.addresses)
-    client = AdminClient(settings)
-    client.start()
-    yield Session(client, Context("test", "test", settings, journal=False))
-    client.close()
+session = worlds.session("kafka", journal=False)
 
 
 async def produce(kafka: KafkaCluster, topic: str) -> None:
@@ -102,7 +95,7 @@ PAUSES = (4.0, 9.0)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
     """By polls alone, and by the record at the commit; wrong by 2 s at most."""
     await make_topic(link, name, partitions=2)
-    settings = ConnectionSettings(bootstrap=kafka.addresses)
+    settings = worlds.settings(kafka)
     client = AdminClient(settings)
     client.start()
     watching = Session(client, Context("test", "test", settings, journal=False, records=NEVER))

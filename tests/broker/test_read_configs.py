@@ -8,7 +8,6 @@ import re
 from console.admin import configs
 from console.admin.configs import list_config_resources
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.model import codes
 from console.model.changes import (
     AlterConfigs,
@@ -23,6 +22,7 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
+from tests.support import worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -181,8 +181,7 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
 
 
 async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, name: str) -> None:
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses, request_timeout=2))
-    try:
+    async with worlds.linked(worlds.settings(plain_cluster, request_timeout=2)) as link:
         await make_topic(link, name)
         before = await configs.describe_configs(link, [topic_resource(name)])
         assert before.described_by is not None
@@ -190,5 +189,3 @@ async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, n
             after = await configs.describe_configs(link, [topic_resource(name)])
         assert after.described_by not in (None, before.described_by)
         assert after.sets.keys() == before.sets.keys()
-    finally:
-        await link.close()

@@ -13,9 +13,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 from console.admin import groups
 from console.admin.groups import find_coordinators
 from console.admin.link import Link, broker, until_settled
-from console.admin.settings import ConnectionSettings
 from console.model.cluster import PartitionLag, Subtopology
 from console.wire.fields import for_version
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lags import group_lag
@@ -127,8 +127,7 @@ def joining(protocol: str, group: str, topic: str = "") -> Callable[[ModuleType]
 @pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
     """KIP-848, KIP-932 and KIP-1071: brokers describe each kind by a call of its own."""
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    try:
+    async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
@@ -162,5 +161,3 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
         lag = await group_lag(link, name)
         assert lag.failures == ()
         assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
-    finally:
-        await link.close()

@@ -30,6 +30,7 @@ from console.model.config import (
 )
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
 from console.model.secret import Secret
+from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
@@ -274,8 +275,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
 
 
 async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaCluster, name: str) -> None:
-    link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
-    try:
+    async with worlds.linked(ConnectionSettings(bootstrap=own_cluster.addresses)) as link:
         assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, assignments=((3, 1),)),)))
         group = "reads-group"
         resources = [topic_resource(name), *(broker_resource(id_) for id_ in own_cluster.broker_ids)]
@@ -300,5 +300,3 @@ async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaClust
         assert quorum.leader_id != describer
         (lost,) = (voter for voter in quorum.voters if voter.id == describer)
         assert lost.last_caught_up_ms < max(voter.last_caught_up_ms for voter in quorum.voters)
-    finally:
-        await link.close()

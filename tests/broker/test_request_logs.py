@@ -20,12 +20,12 @@ from console.lake.requests.lines import Damaged, Line, altered
 from console.lake.requests.log_files import BrokerLog, Span, parts_of, plan
 from console.model import changes as model_changes
 from console.model import codes
-from console.model.acl import Acl
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from tests.lake.known_changes import client
 from tests.lake.known_requests import all_rows, lines_of
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.request_log import Mark
 
@@ -78,15 +78,7 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
 def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[str, ...]]]]:
     """Changes of things of this name, and what the log has to tell of each: type, key, attribute, op, value."""
     topic, user = topic_resource(name), QuotaEntity.of({"user": name, "client-id": None})
-    acl = Acl(
-        codes.AclResourceType.parse("GROUP"),
-        name,
-        codes.PatternType.parse("PREFIXED"),
-        f"User:{name}",
-        "127.0.0.1",
-        codes.AclOperation.parse("READ"),
-        codes.Permission.parse("ALLOW"),
-    )
+    acl = worlds.acl(f"User:{name}", "READ", "GROUP", name, pattern="PREFIXED", host="127.0.0.1")
     acl_key, acl_attr = f"GROUP:PREFIXED:{name}", f"ALLOW READ User:{name} from 127.0.0.1"
     scram = model_changes.ScramUser(name, codes.ScramMechanism.parse("SCRAM-SHA-256"))
     quota = f"user={name},client-id=<default>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from console.admin import changes
 from console.admin import cluster as log_dirs
 from console.admin import partitions as list_offsets
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
@@ -25,6 +24,7 @@ from console.plan.risk_rules import NAMES
 from console.session.read_again import read_again
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
@@ -49,12 +49,7 @@ def quick_cluster() -> Iterator[KafkaCluster]:
     yield from running(lambda: KafkaCluster(brokers=1, properties=properties))
 
 
-@pytest.fixture
-async def client(quick_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=quick_cluster.addresses))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("quick_cluster")
 
 
 async def write(bootstrap: str, now: int) -> None:

@@ -21,6 +21,7 @@ from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
+from tests.support import worlds
 from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
@@ -245,18 +246,7 @@ WRITING = {"produce", "init_producer_id"}
 
 
 def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
-    return [
-        Acl(
-            AclResourceType.parse(type_),
-            name,
-            PatternType.parse("LITERAL"),
-            principal,
-            "*",
-            AclOperation.parse(operation),
-            Permission.parse("ALLOW"),
-        )
-        for type_, name, operation in wanted
-    ]
+    return [worlds.acl(principal, operation, type_, name) for type_, name, operation in wanted]
 
 
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -23,17 +20,8 @@ def kac(kafka: KafkaCluster, tmp_path: Path) -> Any:
 
     def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
         command, *rest = arguments
-        environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [sys.executable, "-m", "console", command, "-b", kafka.bootstrap, *rest],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            env=environ,
-        )
-        return done.returncode, done.stdout, done.stderr
+        home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+        return worlds.process(command, "-b", kafka.bootstrap, *rest, text=text, **home)
 
     return run
 

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed
 from console.admin.jwt import unsecured_token
-from console.admin.link import Link
 from console.contexts import Context, load, resolve
+from tests.support import worlds
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import keytool
@@ -152,11 +152,8 @@ async def principal_of(cluster: KafkaCluster, context: Context) -> str:
 
 
 async def ask(context: Context) -> str | None:
-    link = Link(context.settings)
-    try:
+    async with worlds.linked(context.settings) as link:
         return (await describe_cluster(link)).cluster_id
-    finally:
-        await link.close()
 
 
 async def refusal(context: Context, kind: type[AdminError]) -> str:
@@ -234,16 +231,15 @@ async def test_certificates_that_are_renewed_while_the_console_runs(
     )
     context = configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores)
     client_id = f"contexts-{secrets.token_hex(4)}"
-    link = Link(replace(context.settings, client_id=client_id))
+    async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
 
-    async def principal() -> str:
-        mark = secure_cluster.request_log.mark()
-        link.reconnect()
-        await describe_cluster(link)
-        log = secure_cluster.request_log
-        return log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id, since=mark)[0].principal
+        async def principal() -> str:
+            mark = secure_cluster.request_log.mark()
+            link.reconnect()
+            await describe_cluster(link)
+            log = secure_cluster.request_log
+            return log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id, since=mark)[0].principal
 
-    try:
         assert await principal() == "User:CN=alice"
         file.write_bytes(alice.key.read_bytes() + admin.cert.read_bytes())
         assert await principal() == "User:CN=alice"
@@ -253,8 +249,6 @@ async def test_certificates_that_are_renewed_while_the_console_runs(
         link.reconnect()
         with pytest.raises(TlsFailed):
             await describe_cluster(link)
-    finally:
-        await link.close()
 
 
 @pytest.mark.parametrize("kind", KEY_STORES)

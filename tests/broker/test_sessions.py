@@ -9,8 +9,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +35,7 @@ from console.model.identity import uuid_of
 from console.model.secret import Secret
 from console.wire.connection import connect
 from console.wire.fields import for_version
+from tests.support import worlds
 from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster
@@ -63,13 +64,8 @@ def settings(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") 
     return ConnectionSettings(cluster.addresses, "SASL_SSL", sasl, tls, client_id)
 
 
-@asynccontextmanager
-async def linked(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> AsyncIterator[Link]:
-    link = Link(settings(cluster, sasl, client_id))
-    try:
-        yield link
-    finally:
-        await link.close()
+def linked(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> AbstractAsyncContextManager[Link]:
+    return worlds.linked(settings(cluster, sasl, client_id))
 
 
 def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:

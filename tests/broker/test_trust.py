@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from console.admin import configs, quotas
 from console.admin.client import AdminClient
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.answers.results import Result, to_data
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
@@ -36,6 +34,7 @@ from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.terminal_front import Terminal
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
@@ -46,12 +45,7 @@ ROUNDS = [8, pytest.param(40, marks=pytest.mark.long)]
 KILLS = [8, pytest.param(40, marks=pytest.mark.long)]
 
 
-@pytest.fixture
-async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses, visible_timeout=0.05))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("kafka", visible_timeout=0.05)
 
 
 def session_of(client: AdminClient) -> Session:
@@ -211,9 +205,9 @@ async def test_kills_in_the_middle_of_applies(
 ) -> None:
     """As on the embedded cluster: what the next start says is what brokers describe."""
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
-    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    client = AdminClient(worlds.settings(plain_cluster))
     client.start()
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    link = Link(worlds.settings(plain_cluster))
     topic = topic_resource(name)
     clock = asyncio.get_running_loop().time
     seen: Counter[str] = Counter()

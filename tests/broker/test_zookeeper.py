@@ -15,7 +15,6 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.model import changes, codes
-from console.model.acl import Acl
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
@@ -27,6 +26,7 @@ from console.session.applying import check_plan
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.changing import overrides, statuses
 from tests.support.patience import PATIENCE
@@ -45,11 +45,7 @@ async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> 
         yield made
 
 
-@pytest.fixture
-async def link(kafka28: ZooKeeperCluster) -> AsyncIterator[Link]:
-    made = Link(ConnectionSettings(bootstrap=kafka28.addresses))
-    yield made
-    await made.close()
+link = worlds.link("kafka28")
 
 
 async def read(session: Session) -> None:
@@ -92,15 +88,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 async def test_a_life_of_changes(session: Session, name: str) -> None:
     """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
     topic, user = topic_resource(name), QuotaEntity.of({"user": name})
-    acl = Acl(
-        codes.AclResourceType.parse("topic"),
-        name,
-        codes.PatternType.parse("prefixed"),
-        f"User:{name}",
-        "*",
-        codes.AclOperation.parse("read"),
-        codes.Permission.parse("deny"),
-    )
+    acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
     assert len(session.snapshot.topics[name].partitions) == 2
     await apply(
@@ -202,11 +190,8 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
     """What the client still takes for the controller answers NOT_CONTROLLER; it asks who is, and goes there."""
 
     async def controller() -> int | None:
-        stranger = Link(link.settings)
-        try:
+        async with worlds.linked(link.settings) as stranger:
             return (await cluster.describe_cluster(stranger)).controller_id
-        finally:
-            await stranger.close()
 
     async def applied(change: changes.ChangeRequest) -> None:
         (outcome,) = await send(link, change, validate_only=False)

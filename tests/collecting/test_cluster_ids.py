@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from console.lake.inputs import Inputs, MetadataLog, UnreadableInput, folders_of
 from console.lake.kraft import LOG_FOLDER, NoMetadataLogError
 from console.lake.lake import Lake
 from console.lake.plans import MetadataLogs, Settings
+from tests.support import worlds
 
 HONEST = "5L6g3nShT-eMCtK--X86sw"
 AS_PATHS = [
@@ -44,10 +44,7 @@ AS_PATHS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def honest() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1, scenario="quiet", cluster_id=HONEST)) as cluster:
-        yield cluster
+honest = worlds.cluster(ClusterSpec(brokers=1, scenario="quiet", cluster_id=HONEST), scope="module")
 
 
 def context(cluster: ThreadedCluster, name: str, declared: str | None = None) -> Context:

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from console.admin.settings import ConnectionSettings, SaslSettings
@@ -36,15 +35,13 @@ from console.model.secret import Secret
 from console.plan.edits import SetConfig, UpsertScram
 from console.plan.staged import Staged
 from tests.lake.landed_rows import landed_in
+from tests.support import worlds
 
 PLANTED = "planted-password-8842"
 LOGINS = SaslSpec(plain={"admin": Secret("admin-secret"), "alice": Secret("alice-secret")})
 
 
-@pytest.fixture(scope="module")
-def quiet() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
-        yield cluster
+quiet = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
 
 
 def context(

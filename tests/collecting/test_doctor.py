@@ -29,8 +29,7 @@ def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
     return {each.name: each for each in checks(environ, lake)}
 
 
-def test_here_all_is_there(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_here_all_is_there(lake: Lake, tmp_path: Path) -> None:
     put(lake, SNAPSHOT, arrow_rows(SNAPSHOT, [{"entity_key": str(number)} for number in range(31)]))
     seen = found(dict(os.environ), lake.where)
     assert [name for name, each in seen.items() if each.health is Health.BAD] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -75,8 +74,7 @@ def test_a_topic_is_another_only_where_both_ids_are_known(cluster: str, topic: s
     assert one.is_on_another_cluster(other) == ({cluster, its} == {"a", "b"})
 
 
-def test_it_is_shown_by_status_and_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_it_is_shown_by_status_and_the_doctor(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     lost = streams.Skipped(3, 1_000, 250, streams.DELETED)
     rows = [
         {"cluster_id": "c", "quarantined": {"file": "lines-3", "byte_pos": lost.at, "reason": lost.reason}},

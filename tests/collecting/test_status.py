@@ -70,8 +70,7 @@ def test_tables_with_their_versions_runs_and_times(tmp_path: Path) -> None:
     assert status(lake).gaps == (Gap(NOON - timedelta(hours=3), NOON - timedelta(hours=2), CLUSTER),)
 
 
-def test_the_last_runs_and_of_each_job_the_newest_of_each_outcome(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_the_last_runs_and_of_each_job_the_newest_of_each_outcome(lake: Lake) -> None:
     ran(lake, 1, "maintain")
     ran(lake, 2, outcome="failed")
     for number in range(3, 3 + LAST_RUNS + 4):
@@ -83,8 +82,7 @@ def test_the_last_runs_and_of_each_job_the_newest_of_each_outcome(tmp_path: Path
     assert status(lake).runs[0].quarantined == 3
 
 
-def test_metrics_are_of_the_newest_run_that_did_not_fail(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_metrics_are_of_the_newest_run_that_did_not_fail(lake: Lake) -> None:
     assert metrics(status(lake)) == {}
     well = ran(lake, 1)
     ran(lake, 2, outcome="failed")

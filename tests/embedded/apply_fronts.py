@@ -9,13 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli import main as cli
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
@@ -37,26 +35,6 @@ UNCLEAN, RETENTION = "unclean.leader.election.enable", "retention.ms"
 RISK = "unclean-election"
 DAY = "86400000"
 ALTER = "incremental_alter_configs"
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    complaints: str
-
-
-Kac = Callable[..., Ran]
-
-
-def commands_on(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    """Runs a command on a cluster in this process."""
-
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
 
 
 def put_topic(name: str, cluster: EmbeddedCluster) -> None:
@@ -268,24 +246,19 @@ async def at_prompt(
 async def on_screen(cluster: ThreadedCluster) -> AsyncIterator[Driven]:
     """The console, once its topics are on the screen."""
     settings = settings_of(cluster)
-    client = AdminClient(settings)
-    client.start()
-    contexts = [Context("here", "test", settings), Context("there", "test", settings)]
-    app = Console(
-        Session(client, contexts[0]), ConsoleSettings(start_pane="topics", refresh=0.2), contexts=Given(contexts)
-    )
-    try:
+    with AdminClient(settings) as client:
+        contexts = [Context("here", "test", settings), Context("there", "test", settings)]
+        app = Console(
+            Session(client, contexts[0]), ConsoleSettings(start_pane="topics", refresh=0.2), contexts=Given(contexts)
+        )
         async with app.run_test(size=(80, 24)) as pilot:
             it = Driven(app, pilot, client)
             await it.shows("orders")
             yield it
-    finally:
-        client.close()
 
 
 async def stage(it: Driven, key: str, value: str) -> None:
-    await it.command(f"set topic orders {key}={value}")
-    await it.shows("staged: topic orders")
+    await it.command(f"set topic orders {key}={value}", shows="staged: topic orders")
 
 
 async def until(holds: Callable[[], bool]) -> None:

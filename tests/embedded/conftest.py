@@ -8,6 +8,7 @@ import pytest
 
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
+from tests.support import worlds
 
 
 @pytest.fixture(params=RELEASE_NAMES)
@@ -17,8 +18,5 @@ async def any_release(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedC
         yield running
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """Three brokers like the newest Kafka."""
-    async with EmbeddedCluster(ClusterSpec()) as running:
-        yield running
+cluster = worlds.embedded(ClusterSpec())
+"""Three brokers like the newest Kafka."""

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import RELEASE_NAMES
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.older_brokers import like
 
@@ -34,7 +33,7 @@ def poisoned(release: str = RELEASE_NAMES[-1]) -> Iterator[ThreadedCluster]:
 
 
 async def _fill(running: ThreadedCluster) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     await make_topic(link, TOPIC, partitions=2, retention_ms="-1")
     await link.close()
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap, compression_type="gzip")

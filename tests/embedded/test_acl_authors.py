@@ -10,21 +10,12 @@ from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.parts import Part
+from tests.support import worlds
 from tests.support.paces import poll_often
 from tests.support.triage_watch import bootstrap, watching
 
-TAKEN = Acl(
-    AclResourceType.parse("TOPIC"),
-    "orders",
-    PatternType.parse("LITERAL"),
-    "User:app",
-    "*",
-    AclOperation.parse("WRITE"),
-    Permission.parse("DENY"),
-)
+TAKEN = worlds.acl("User:app", "WRITE", "TOPIC", "orders", permission="DENY")
 
 
 async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:

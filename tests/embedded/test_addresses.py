@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from console.admin.connections import security_arguments
 from console.admin.errors import WrongCluster, WrongNode
 from console.admin.link import Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
 from console.embedded.replicas import new_topic, striped
@@ -28,10 +26,9 @@ from console.model.identity import Node
 from console.model.nodes import shared_addresses
 from console.model.secret import Secret
 from console.wire.connection import AnotherNode, ConnectFailed, Connection, connect
+from tests.support import worlds
 from tests.support.free_ports import free_ports
 from tests.support.older_brokers import like
-
-Kac = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -43,18 +40,9 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 
 @pytest.fixture
-def kac(
-    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Kac:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    first = ",".join(cluster.bootstrap.split(",")[:1])
-
-    def run(command: str, *words: str) -> tuple[int, str, str]:
-        code = cli.run([command, "-b", first, *words])
-        written = capsys.readouterr()
-        return code, written.out, written.err
-
-    return run
+def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> worlds.Kac:
+    """That is told of the first broker alone."""
+    return worlds.commands_on(SimpleNamespace(bootstrap=cluster.bootstrap.split(",")[0]), capsys)
 
 
 def advertise(cluster: ThreadedCluster, broker: int, port: int) -> None:
@@ -68,7 +56,7 @@ def port_of(cluster: ThreadedCluster, broker: int) -> int:
     return cluster.call(lambda c: c.state.brokers[broker].port)
 
 
-def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: Kac) -> None:
+def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
     port = port_of(cluster, 1)
     advertise(cluster, 2, port)
     code, out, _ = kac("triage", "--for", "0s", "--output", "json")
@@ -89,7 +77,7 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: Kac) -> None:
 @pytest.mark.parametrize(
     ("cluster", "check"), [("4.0", "broker 3"), ("4.4", "broker 3 advertises localhost:{}")], indirect=["cluster"]
 )
-def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac, check: str) -> None:
+def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worlds.Kac, check: str) -> None:
     """Not the same address: the same broker under two names. Since 4.4 a broker says itself that another is meant."""
     port = port_of(cluster, 1)
 
@@ -108,7 +96,7 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac,
     assert "advertised by broker 3; the bootstrap answered" in out + err
 
 
-def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: Kac) -> None:
+def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
     """Whatever is asked of the broker is refused before it is sent, and that is named."""
     with run_in_thread(ClusterSpec(brokers=1)) as other:
         port = port_of(other, 1)
@@ -123,14 +111,14 @@ def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac:
         assert "whether log.cleaner.threads is a secret is not known: WRONG_CLUSTER" in out + err
 
 
-def test_nobody_at_the_address(cluster: ThreadedCluster, kac: Kac) -> None:
+def test_nobody_at_the_address(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
     (port,) = free_ports(1)
     advertise(cluster, 3, port)
     _, out, err = kac("run", "-e", "describe broker 3")
     assert "advertised by broker 3; the bootstrap answered" in out + err
 
 
-def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: Kac) -> None:
+def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
     assert kac("triage", "--for", "0s")[0] == 0
     _, out, _ = kac("doctor", "--output", "json")
     assert [each for each in json.loads(out)["checks"] if each["health"] == "bad"] == []
@@ -148,13 +136,12 @@ def test_a_fenced_broker_shares_nothing() -> None:
 @asynccontextmanager
 async def known(release: str = "4.4") -> AsyncIterator[tuple[EmbeddedCluster, Link]]:
     """Three brokers, of which a link knows the addresses."""
-    async with EmbeddedCluster(like(release, brokers=3)) as cluster:
-        link = Link(ConnectionSettings(tuple(cluster.addresses.values())[:1]))
-        try:
-            await describe_cluster(link)
-            yield cluster, link
-        finally:
-            await link.close()
+    async with (
+        EmbeddedCluster(like(release, brokers=3)) as cluster,
+        worlds.linked(ConnectionSettings(tuple(cluster.addresses.values())[:1])) as link,
+    ):
+        await describe_cluster(link)
+        yield cluster, link
 
 
 def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost") -> None:

@@ -15,8 +15,6 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import WrongCluster
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fault, Meanwhile
@@ -40,16 +38,16 @@ from tests.embedded.apply_fronts import (
     PLAIN,
     RETENTION,
     Front,
-    Kac,
     at_prompt,
-    commands_on,
     on_screen,
     put_topic,
     settings_of,
     stage,
 )
 from tests.scenarios.test_operations import LAYOUT, RATE, World, world_of
+from tests.support import worlds
 from tests.support.older_brokers import like
+from tests.support.worlds import Kac
 
 A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
 
@@ -79,9 +77,7 @@ def cluster(running: ThreadedCluster) -> Iterator[ThreadedCluster]:
     running.call(clean)
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def retention(cluster: ThreadedCluster) -> str | None:
@@ -147,13 +143,11 @@ async def test_the_screen_applies_nothing_to_another_cluster(cluster: ThreadedCl
         await stage(it, RETENTION, DAY)
         await it.press("7")
         if asked:
-            await it.press("A")
-            await it.shows("Apply")
+            await it.press("A", shows="Apply")
         cluster.call(lambda c: swap(c.state))
         if not asked:
             await it.press("A")
-        await it.press("y")
-        await it.shows(f"{B} answered")
+        await it.press("y", shows=f"{B} answered")
         assert retention(cluster) is None
 
 
@@ -196,8 +190,7 @@ async def test_an_operation_begins_on_no_other_cluster(world: World) -> None:
 async def test_a_change_takes_no_connection_that_leads_to_another_cluster(release: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1, cluster_id=A)) as cluster:
         put_topic_on_one(cluster)
-        link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
-        try:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             assert (await describe_cluster(link)).cluster_id == A
             swap(cluster.state)
             change = AlterConfigs({ORDERS: (ConfigOp(RETENTION, SET, DAY),)}, prior={ORDERS: {}})
@@ -207,8 +200,6 @@ async def test_a_change_takes_no_connection_that_leads_to_another_cluster(releas
             cluster.state.cluster_id = A
             (outcome,) = await send(link, change, validate_only=False)
             assert outcome.ok
-        finally:
-            await link.close()
 
 
 def put_topic_on_one(cluster: EmbeddedCluster) -> None:

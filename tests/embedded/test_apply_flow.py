@@ -13,18 +13,18 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from textual.pilot import Pilot
 
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Cut, Fail
 from console.embedded.scenarios.seed import seed_records
 from console.embedded.spec import ClusterSpec
 from console.log_file import state_directory
-from console.model.acl import CLUSTER_NAME, Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.acl import CLUSTER_NAME
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES, Risk
 from console.plan.risks import risks
@@ -46,9 +46,7 @@ from tests.embedded.apply_fronts import (
     Case,
     Front,
     Gate,
-    Kac,
     at_prompt,
-    commands_on,
     happens,
     meanwhile,
     of_topic,
@@ -57,21 +55,15 @@ from tests.embedded.apply_fronts import (
     stage,
     until,
 )
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
+from tests.support.worlds import Kac
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = next(front for front in FRONTS if front.name == "configs")
-ALLOWED = Acl(
-    AclResourceType.parse("CLUSTER"),
-    CLUSTER_NAME,
-    PatternType.parse("LITERAL"),
-    "User:ops",
-    "*",
-    AclOperation.parse("ALTER"),
-    Permission.parse("ALLOW"),
-)
+ALLOWED = worlds.acl("User:ops", "ALTER", "CLUSTER", CLUSTER_NAME)
 CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
 
@@ -109,9 +101,7 @@ def held(cluster: ThreadedCluster) -> Any:
     return cluster.call(lambda c: (dict(c.state.configs), dict(c.state.quotas), set(c.state.acls)))
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def own(cluster: ThreadedCluster, key: str) -> str | None:
@@ -183,34 +173,47 @@ def test_a_conflict_is_shown_and_not_overwritten(
     assert own(cluster, RETENTION) == "4711"
 
 
-@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
-def test_what_brokers_refuse_is_reported(
-    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, nth: int
+class Outcome(NamedTuple):
+    """What happens to the request of an apply.
+
+    effect: of the nth request; 1 is the check. reached: whether the change took effect. said: by commands. shell,
+    screen: said there. state: of the edit in the journal; "" where that is not looked at.
+    """
+
+    name: str
+    effect: Fail | Cut
+    nth: int
+    reached: bool
+    said: str
+    shell: str
+    screen: str
+    state: str = ""
+
+
+UNKNOWN = "1 of them with an unknown outcome"
+EACH_OUTCOME = pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome("checked", REFUSED, 1, False, "not by our rules", "not by our rules", "1 failed"),
+        Outcome("sent", REFUSED, 2, False, "not by our rules", "not by our rules", "1 failed"),
+        Outcome("lost", LOST, 2, True, "", "1 entity ok, 0 failed", "applied: 1 entity", "applied"),
+        Outcome("never came", NEVER_CAME, 2, False, "unknown", "change 1: outcome unknown", UNKNOWN, "unknown"),
+    ],
+    ids=lambda outcome: outcome.name,
+)
+
+
+@EACH_OUTCOME
+def test_what_happens_to_a_change_is_reported(
+    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, outcome: Outcome
 ) -> None:
-    happens(cluster, REFUSED, nth)
-    refused = kac(*front.command(tmp_path, PLAIN, *front.unasked))
-    assert refused.code == 1
-    assert "not by our rules" in refused.out + refused.complaints
-    assert own(cluster, RETENTION) is None
-
-
-def test_a_lost_answer_is_looked_for(kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path) -> None:
-    happens(cluster, LOST, 2)
+    happens(cluster, outcome.effect, outcome.nth)
     done = kac(*front.command(tmp_path, PLAIN, *front.unasked))
-    assert done.code == 0, done
-    assert own(cluster, RETENTION) == DAY
-    assert states(kac) == ["applied"]
-
-
-def test_an_outcome_that_nothing_shows_is_unknown(
-    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path
-) -> None:
-    happens(cluster, NEVER_CAME, 2)
-    lost = kac(*front.command(tmp_path, PLAIN, *front.unasked))
-    assert lost.code == 1
-    assert "unknown" in lost.out + lost.complaints
-    assert own(cluster, RETENTION) is None
-    assert states(kac) == ["unknown"]
+    assert done.code == (0 if outcome.reached else 1), done
+    assert outcome.said in done.out + done.complaints
+    assert own(cluster, RETENTION) == (DAY if outcome.reached else None)
+    if outcome.state:
+        assert states(kac) == [outcome.state]
 
 
 def states(kac: Kac) -> list[str]:
@@ -423,33 +426,19 @@ def test_what_is_due_and_was_changed_is_not_overwritten(kac: Kac, cluster: Threa
     assert own(cluster, RETENTION) == "4711"
 
 
-@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
-def test_what_is_due_and_refused_stays_due(kac: Kac, cluster: ThreadedCluster, nth: int) -> None:
+@EACH_OUTCOME
+def test_what_happens_to_what_is_due_is_reported(kac: Kac, cluster: ThreadedCluster, outcome: Outcome) -> None:
     due(kac)
-    happens(cluster, REFUSED, nth)
-    refused = kac("due", "--apply")
-    assert refused.code == 1
-    assert "not by our rules" in refused.out
-    assert own(cluster, RETENTION) == DAY
-    assert kac("due", "--apply").code == 0
-    assert own(cluster, RETENTION) is None
-
-
-def test_a_lost_answer_to_what_is_due_is_looked_for(kac: Kac, cluster: ThreadedCluster) -> None:
-    due(kac)
-    happens(cluster, LOST, 2)
-    assert kac("due", "--apply").code == 0
-    assert own(cluster, RETENTION) is None
-    assert kac("due", "--apply").out == ""
-
-
-def test_an_unknown_outcome_of_what_is_due_is_reported(kac: Kac, cluster: ThreadedCluster) -> None:
-    due(kac)
-    happens(cluster, NEVER_CAME, 2)
-    lost = kac("due", "--apply")
-    assert lost.code == 1
-    assert "unknown" in lost.out
-    assert own(cluster, RETENTION) == DAY
+    happens(cluster, outcome.effect, outcome.nth)
+    done = kac("due", "--apply")
+    assert done.code == (0 if outcome.reached else 1)
+    assert outcome.said in done.out
+    assert own(cluster, RETENTION) == (None if outcome.reached else DAY)
+    if outcome.effect is not NEVER_CAME:
+        again = kac("due", "--apply")
+        assert again.code == 0
+        assert (again.out == "") is outcome.reached
+        assert own(cluster, RETENTION) is None
 
 
 def test_what_is_due_is_asked_about(kac: Kac, cluster: ThreadedCluster, answers: list[str]) -> None:
@@ -523,39 +512,17 @@ async def test_the_shell_asks_about_each_warning(
         assert (held(cluster) == before) is case.refused
 
 
-@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
-async def test_the_shell_reports_what_brokers_refuse(
-    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], nth: int
+@EACH_OUTCOME
+async def test_the_shell_reports_what_happens(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], outcome: Outcome
 ) -> None:
     async with at_prompt(cluster) as (shell, types, keys):
-        happens(cluster, REFUSED, nth)
-        types(PLAIN.statement, "apply --yes", "discard")
+        happens(cluster, outcome.effect, outcome.nth)
+        types(PLAIN.statement, "apply --yes", *(() if outcome.reached else ("discard",)))
         keys.send_text("\x04")
         assert await shell.run() == DONE
-        assert "not by our rules" in capsys.readouterr().out
-        assert own(cluster, RETENTION) is None
-
-
-async def test_the_shell_looks_for_a_lost_answer(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    async with at_prompt(cluster) as (shell, types, keys):
-        happens(cluster, LOST, 2)
-        types(PLAIN.statement, "apply --yes")
-        keys.send_text("\x04")
-        assert await shell.run() == DONE
-        assert "1 entity ok, 0 failed" in capsys.readouterr().out
-        assert own(cluster, RETENTION) == DAY
-
-
-async def test_the_shell_reports_an_unknown_outcome(
-    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with at_prompt(cluster) as (shell, types, keys):
-        happens(cluster, NEVER_CAME, 2)
-        types(PLAIN.statement, "apply --yes", "discard")
-        keys.send_text("\x04")
-        assert await shell.run() == DONE
-        assert "change 1: outcome unknown" in capsys.readouterr().out
-        assert own(cluster, RETENTION) is None
+        assert outcome.shell in capsys.readouterr().out
+        assert own(cluster, RETENTION) == (DAY if outcome.reached else None)
 
 
 async def test_ctrl_c_twice_in_the_shell_gives_up_waiting(
@@ -634,21 +601,16 @@ async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedC
     async with on_screen(cluster) as it:
         await stage(it, UNCLEAN, "true")
         # Typed ahead, before or after what the plan means was read: that is no answer to a warning.
-        await it.press("7", "A", "y")
-        await it.shows("Type accept, for 1 warning")
+        await it.press("7", "A", "y", shows="Type accept, for 1 warning")
         assert own(cluster, UNCLEAN) is None
         if "name: y" in it.text:
             await it.press("backspace")
-        await it.type("accept")
-        await it.press("enter")
-        await it.shows("applied: 1 entity")
+        await it.type("accept", "enter", shows="applied: 1 entity")
         assert own(cluster, UNCLEAN) == "true"
         await stage(it, RETENTION, DAY)
         meanwhile(cluster)
-        await it.press("A", "y")
-        await it.shows("Another client changed 1 place")
-        await it.press("y")
-        await it.shows("applied: 1 entity")
+        await it.press("A", "y", shows="Another client changed 1 place")
+        await it.press("y", shows="applied: 1 entity")
         assert own(cluster, RETENTION) == DAY
 
 
@@ -656,51 +618,26 @@ async def test_the_screen_asks_about_each_warning(cluster: ThreadedCluster) -> N
     before = held(cluster)
     async with on_screen(cluster) as it:
         for case in RISKY:
-            await it.command(case.statement)
-            await it.shows("staged: ")
-            await it.press("7", "A")
-            await it.shows("Type accept, for 1 warning")
+            await it.command(case.statement, shows="staged: ")
+            await it.press("7", "A", shows="Type accept, for 1 warning")
             assert f"! {case.risk}: " in it.text
-            await it.press("escape")
-            await it.shows("nothing was sent")
+            await it.press("escape", shows="nothing was sent")
             assert held(cluster) == before
-            await it.press("A")
-            await it.shows("Type accept, for 1 warning")
-            await it.type("accept")
-            await it.press("enter")
-            await it.shows("1 failed" if case.refused else "applied: 1 entity")
+            await it.press("A", shows="Type accept, for 1 warning")
+            await it.type("accept", "enter", shows="1 failed" if case.refused else "applied: 1 entity")
             assert (held(cluster) == before) is case.refused
             await it.command("discard")
             cluster.call(clean)
             before = held(cluster)
 
 
-@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
-async def test_the_screen_reports_what_brokers_refuse(cluster: ThreadedCluster, nth: int) -> None:
+@EACH_OUTCOME
+async def test_the_screen_reports_what_happens(cluster: ThreadedCluster, outcome: Outcome) -> None:
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
-        happens(cluster, REFUSED, nth)
-        await it.press("7", "A", "y")
-        await it.shows("1 failed")
-        assert own(cluster, RETENTION) is None
-
-
-async def test_the_screen_looks_for_a_lost_answer(cluster: ThreadedCluster) -> None:
-    async with on_screen(cluster) as it:
-        await stage(it, RETENTION, DAY)
-        happens(cluster, LOST, 2)
-        await it.press("7", "A", "y")
-        await it.shows("applied: 1 entity")
-        assert own(cluster, RETENTION) == DAY
-
-
-async def test_the_screen_reports_an_unknown_outcome(cluster: ThreadedCluster) -> None:
-    async with on_screen(cluster) as it:
-        await stage(it, RETENTION, DAY)
-        happens(cluster, NEVER_CAME, 2)
-        await it.press("7", "A", "y")
-        await it.shows("1 of them with an unknown outcome")
-        assert own(cluster, RETENTION) is None
+        happens(cluster, outcome.effect, outcome.nth)
+        await it.press("7", "A", "y", shows=outcome.screen)
+        assert own(cluster, RETENTION) == (DAY if outcome.reached else None)
 
 
 async def keys_at_once(pilot: Pilot[object], *keys: str) -> None:
@@ -715,8 +652,7 @@ async def test_leaving_waits_for_what_is_on_its_way(
 ) -> None:
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
-        await it.press("7", "A")
-        await it.shows("checks the plan")
+        await it.press("7", "A", shows="checks the plan")
         await keys_at_once(it.pilot, "y", key, "y")
         await it.shows("IncrementalAlterConfigs with 1 edit was sent at")
         gate.opened.set()
@@ -732,8 +668,7 @@ async def test_leaving_without_the_answer_is_an_unknown_outcome(
 ) -> None:
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
-        await it.press("7", "A")
-        await it.shows("checks the plan")
+        await it.press("7", "A", shows="checks the plan")
         await keys_at_once(it.pilot, "y", "q")
         await it.shows("IncrementalAlterConfigs with 1 edit was sent at")
         await keys_at_once(it.pilot, key)
@@ -745,8 +680,7 @@ async def test_leaving_without_the_answer_is_an_unknown_outcome(
 async def test_another_context_waits_too(cluster: ThreadedCluster, gate: Gate) -> None:
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
-        await it.press("7", "A")
-        await it.shows("checks the plan")
+        await it.press("7", "A", shows="checks the plan")
         await keys_at_once(it.pilot, "y")
         assert await asyncio.to_thread(gate.arrived.wait, 60)
         it.app.applying.ask_and_switch("there")
@@ -761,8 +695,7 @@ async def test_another_context_waits_too(cluster: ThreadedCluster, gate: Gate) -
 async def test_a_signal_waits_and_asks_nothing(cluster: ThreadedCluster, gate: Gate) -> None:
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
-        await it.press("7", "A")
-        await it.shows("checks the plan")
+        await it.press("7", "A", shows="checks the plan")
         await keys_at_once(it.pilot, "y")
         assert await asyncio.to_thread(gate.arrived.wait, 60)
         os.kill(os.getpid(), signal.SIGHUP)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
@@ -19,6 +18,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_name
 from console.model.snapshot import Snapshot, with_acls_of, with_quotas_of
 from console.session.script_runner import run_script
+from tests.support import worlds
 
 NAMES = ("alice", "bob", "nobody")
 
@@ -32,7 +32,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, b
 
 def asked(running: ThreadedCluster, script: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, Counter[str]]:
     """What a script prints, and which requests it makes."""
-    context = Context("test", "tests", ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    context = Context("test", "tests", worlds.settings(running))
 
     def connect(_context: Context) -> AdminClient:
         client = AdminClient(context.settings)

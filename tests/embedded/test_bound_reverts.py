@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from console.session.journal_changes import RevertReport, stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut, CuttingProxy
 
@@ -35,18 +35,10 @@ RETENTION = "retention.ms"
 ALICE = ScramUser("alice", ScramMechanism(1))
 
 
-@pytest.fixture
-async def cluster(own_home: Path) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1)) as running:
-        yield running
+cluster = worlds.embedded(ClusterSpec(brokers=1))
 
 
-@pytest.fixture
-async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), lost_answer_timeout=1.0))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("cluster", lost_answer_timeout=1.0)
 
 
 def make(cluster: EmbeddedCluster, name: str = "orders", partitions: int = 1) -> None:
@@ -139,15 +131,11 @@ async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
     cluster: EmbeddedCluster, own_home: Path
 ) -> None:
     async with CuttingProxy(cluster.addresses[1]) as proxy:
-        client = AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=1.0))
-        client.start()
-        try:
+        with AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=1.0)) as client:
             proxy.arm(api_key("create_topics"), Cut.AFTER, skip=1)
             number = await change(client, CREATE)
             make(cluster)
             assert "created again" in reasons((await revert(client, number))[1])
-        finally:
-            client.close()
 
 
 async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster, client: AdminClient) -> None:

@@ -37,9 +37,7 @@ async def test_our_own_client_reads_the_cluster(versions: str) -> None:
         cluster.call(lambda running: add_topic(running, "orders"))
         hosts = cluster.bootstrap.split(",")
         bootstrap = tuple((host, int(port)) for host, _, port in (text.partition(":") for text in hosts))
-        client = AdminClient(ConnectionSettings(bootstrap))
-        client.start()
-        try:
+        with AdminClient(ConnectionSettings(bootstrap)) as client:
             info = await client.run(describe_cluster)
             assert [(broker.id, broker.rack) for broker in info.brokers] == [(1, "a"), (2, "b"), (3, "c")]
             assert info.cluster_id == cluster.call(lambda running: running.state.cluster_id)
@@ -47,5 +45,3 @@ async def test_our_own_client_reads_the_cluster(versions: str) -> None:
             assert [len(topic.partitions) for topic in listing.topics.values()] == [3]
             assert listing.topics["orders"].partitions[0].isr == (1, 2)
             assert listing.failures == {}
-        finally:
-            client.close()

@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Fault, Meanwhile
@@ -27,6 +26,7 @@ from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.read_again import read_again
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.recorded_requests import Recording
 
@@ -117,12 +117,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
         yield running
 
 
-@pytest.fixture
-async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), visible_timeout=0.02))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("cluster", visible_timeout=0.02)
 
 
 def edits(rng: Random) -> list[plan_edits.Edit]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.cli.main import run
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from tests.embedded.record_batches import batch
+from tests.support import worlds
 from tests.tui.console_app import driven_on
 
 TMP = [f"tmp-{number}" for number in range(5)]
@@ -29,12 +29,7 @@ def furnish(cluster: EmbeddedCluster) -> None:
             log.append(produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ThreadedCluster]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with run_in_thread(ClusterSpec(brokers=1)) as made:
-        made.call(furnish)
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=1), furnish)
 
 
 def topics(cluster: ThreadedCluster) -> set[str]:
@@ -139,15 +134,9 @@ def test_names_that_collide_are_refused_when_they_are_staged(
 
 async def test_marked_topics_are_deleted_by_their_number(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("tmp-4")
+        await it.press("2", shows="tmp-4")
         await it.press("slash")
-        await it.type("tmp-")
-        await it.press("enter", "asterisk", "D")
-        await it.shows("staged: 5")
-        await it.press("7", "A")
-        await it.shows("Type 5, the subject of topic-deleted")
-        await it.type("5")
-        await it.press("enter")
-        await it.shows("applied: 5 entities in 1 request")
+        await it.type("tmp-", "enter", "asterisk", "D", shows="staged: 5")
+        await it.press("7", "A", shows="Type 5, the subject of topic-deleted")
+        await it.type("5", "enter", shows="applied: 5 entities in 1 request")
     assert not set(TMP) & topics(cluster)

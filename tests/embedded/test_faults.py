@@ -64,25 +64,19 @@ async def test_an_error_for_the_third_request_of_one_broker(cluster: EmbeddedClu
     assert codes == [(0, ""), (0, ""), (7, "later"), (0, "")]
 
 
-async def test_a_change_that_took_effect_before_the_connection_was_cut(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(
-        embedded_faults.Fault(embedded_faults.Cut(embedded_faults.Moment.AFTER), "update_features", times=1)
-    )
+@pytest.mark.parametrize("moment", embedded_faults.Moment)
+async def test_a_change_that_took_effect_or_not_before_the_connection_was_cut(
+    cluster: EmbeddedCluster, moment: embedded_faults.Moment
+) -> None:
+    cluster.faults.add(embedded_faults.Fault(embedded_faults.Cut(moment), "update_features", times=1))
     async with RawClient(cluster) as client:
         client.request("update_features", 1, share_on)
         assert await client.rest() == b""
-    assert "share.version" not in cluster.state.features
-    assert cluster.counters.total("update_features") == (1, cluster.counters.total().bytes_in, 0)
-
-
-async def test_a_change_that_did_not(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(
-        embedded_faults.Fault(embedded_faults.Cut(embedded_faults.Moment.BEFORE), "update_features", times=1)
-    )
-    async with RawClient(cluster) as client:
-        client.request("update_features", 1, share_on)
-        assert await client.rest() == b""
-    assert cluster.state.features["share.version"] == 2
+    if moment is embedded_faults.Moment.AFTER:
+        assert "share.version" not in cluster.state.features
+        assert cluster.counters.total("update_features") == (1, cluster.counters.total().bytes_in, 0)
+    else:
+        assert cluster.state.features["share.version"] == 2
 
 
 async def test_half_a_frame(cluster: EmbeddedCluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic
 from console.embedded.state import ClusterState
 from console.model import changes, codes
-from console.model.acl import Acl
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -29,6 +28,7 @@ from console.plan.edits import SetConfig
 from console.plan.reconcile import ApplyOptions
 from console.session.session import Session
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
@@ -39,26 +39,13 @@ from tests.support.recorded_requests import Recording, load, replay
 
 ALIVE = (1, 2, 3)
 ALICE = QuotaEntity.of({"user": "alice"})
-ACL = Acl(
-    codes.AclResourceType.parse("topic"),
-    "t",
-    codes.PatternType.parse("literal"),
-    "User:alice",
-    "*",
-    codes.AclOperation.parse("read"),
-    codes.Permission.parse("allow"),
-)
+ACL = worlds.acl("User:alice", "READ", "TOPIC", "t")
 RETENTION = "retention.ms"
 
 
-@asynccontextmanager
-async def linked(cluster: EmbeddedCluster, **settings: Any) -> AsyncIterator[Link]:
+def linked(cluster: EmbeddedCluster, **settings: Any) -> AbstractAsyncContextManager[Link]:
     settings.setdefault("lost_answer_timeout", 0.1)
-    link = Link(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
-    try:
-        yield link
-    finally:
-        await link.close()
+    return worlds.linked(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
 
 
 @pytest.fixture
@@ -177,20 +164,19 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
     running: EmbeddedCluster, case: Case
 ) -> None:
     """However long: the cluster answers, and knows nothing of it; then it takes effect."""
-    async with CuttingProxy(next(iter(running.addresses.values()))) as proxy:
-        link = Link(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1))
-        try:
-            proxy.arm(api_key(case.api), Lose.HELD)
-            outcome = await single(link, case.change)
-            assert outcome.status is changes.Status.UNKNOWN, outcome
-            assert outcome.failure is not None
-            assert "not applied" not in f"{outcome.failure} {outcome.failure.remedy}"
-            assert not case.is_so(running.state)
-            await proxy.let_go()
-            assert case.is_so(running.state)
-            assert running.counters.total(case.api).requests == 1
-        finally:
-            await link.close()
+    async with (
+        CuttingProxy(next(iter(running.addresses.values()))) as proxy,
+        worlds.linked(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as link,
+    ):
+        proxy.arm(api_key(case.api), Lose.HELD)
+        outcome = await single(link, case.change)
+        assert outcome.status is changes.Status.UNKNOWN, outcome
+        assert outcome.failure is not None
+        assert "not applied" not in f"{outcome.failure} {outcome.failure.remedy}"
+        assert not case.is_so(running.state)
+        await proxy.let_go()
+        assert case.is_so(running.state)
+        assert running.counters.total(case.api).requests == 1
 
 
 async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> None:

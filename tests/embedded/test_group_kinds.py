@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import Any
-
-import pytest
 
 from console.admin.groups import DESCRIBED_AT_ONCE, FETCHED_AT_ONCE, describe_groups, list_groups, poll_groups
 from console.admin.link import Link
 from console.admin.partitions import PARTITIONS_AT_ONCE
-from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.groups import Committed, Group
 from console.embedded.scenarios.group_kinds import NEWER, ORDERS, PAYMENTS, REFUNDS, SCORES
@@ -19,20 +16,13 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import StreamsTasks, Subtopology
+from tests.support import worlds
 from tests.support.lags import group_lag
 
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(scenario="groups")) as cluster:
-        yield cluster
+cluster = worlds.embedded(ClusterSpec(scenario="groups"))
 
 
-@pytest.fixture
-async def link(cluster: EmbeddedCluster) -> AsyncIterator[Link]:
-    link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
-    yield link
-    await link.close()
+link = worlds.link("cluster")
 
 
 async def test_all_kinds_are_listed_and_described(link: Link) -> None:

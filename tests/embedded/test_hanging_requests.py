@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from types import ModuleType
 
@@ -20,9 +19,8 @@ from console.admin.settings import Address, ConnectionSettings
 from console.answers.triage import UNKNOWN, exit_code, text_lines
 from console.cli.triage import watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
@@ -30,17 +28,14 @@ from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import Observations, after, begin
 from console.triage.unread import VITAL
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
 NEVER = Delay(3600)
 FORWARDED = ("describe_quorum", "list_partition_reassignments")
 
 
-@pytest.fixture
-def three() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
-        yield running
+three = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
 
 def hangs(three: ThreadedCluster, api: str, broker: int | None = None) -> None:

@@ -16,6 +16,7 @@ from console.cli import main as cli
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 
 Kac = Callable[..., tuple[int, str, str]]
 
@@ -40,14 +41,7 @@ async def consume(bootstrap: str) -> None:
     await consumer.stop()
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    def run(command: str, *arguments: str) -> tuple[int, str, str]:
-        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return code, written.out, written.err
-
-    return run
+kac = worlds.commands()
 
 
 def offsets(kac: Kac) -> dict[str, str]:

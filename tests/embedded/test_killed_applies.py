@@ -83,9 +83,7 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
         ForkedRuns({"HOME": str(own_home)}, tmp_path / "output") as runs,
     ):
         cluster.state.put_topic(new_topic(TOPIC, striped(cluster.state.alive(), 1, 1), cluster.state.alive()))
-        client = AdminClient(ConnectionSettings(tuple(cluster.addresses.values())))
-        client.start()
-        try:
+        with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
             await runs.warm("run", "-b", cluster.bootstrap, "-e", script(0))
             moments = await measured(cluster, runs)
             number = 1 + 1000 * seed
@@ -93,8 +91,6 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
                 number += 1
                 at = place if (place := number - 1 - 1000 * seed) <= moments.requests else None
                 await one_round(cluster, client, runs, number, moments, seen, at)
-        finally:
-            client.close()
     print(dict(seen))
     assert seen["left unfinished"] > kills // 20, seen
     assert seen["unknown"] + seen["not sent"] > kills // 20, seen

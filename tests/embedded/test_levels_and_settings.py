@@ -3,14 +3,8 @@ puts them back; what their level does not let be set is refused when it is stage
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.files.wanted import by_levels, wanted_of
@@ -23,6 +17,7 @@ from console.plan.risks import effects
 from console.session.journal_changes import stage_revert
 from console.session.reading import read_everything
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.staging import staged
 
@@ -30,22 +25,16 @@ ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
 
 
-@pytest.fixture
-async def cluster(own_home: Path) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=3, static_configs={MIN_ISR: "1"})) as running:
-        running.state.set_feature(ELR, 0)
-        running.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: None})
-        running.state.alter_config(broker_resource(2), {MIN_ISR: "2", "log.cleaner.threads": "3"})
-        running.state.alter_config(broker_resource(3), {MIN_ISR: "3"})
-        yield running
+cluster = worlds.embedded(
+    ClusterSpec(brokers=3, static_configs={MIN_ISR: "1"}),
+    lambda running: running.state.set_feature(ELR, 0),
+    lambda running: running.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: None}),
+    lambda running: running.state.alter_config(broker_resource(2), {MIN_ISR: "2", "log.cleaner.threads": "3"}),
+    lambda running: running.state.alter_config(broker_resource(3), {MIN_ISR: "3"}),
+)
 
 
-@pytest.fixture
-async def session(cluster: EmbeddedCluster) -> AsyncIterator[Session]:
-    client = AdminClient(ConnectionSettings(tuple(cluster.addresses.values())))
-    client.start()
-    yield Session(client, Context("test", "tests", client.settings), "test")
-    client.close()
+session = worlds.session("cluster")
 
 
 async def applied(session: Session) -> ApplyReport:

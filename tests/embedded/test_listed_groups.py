@@ -8,10 +8,7 @@ import json
 import pytest
 
 from console.admin.groups import list_groups
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.group_coordinator import GROUP_TOPIC, coordinator_of
 from console.embedded.groups import Committed, Group
@@ -21,6 +18,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
 from console.model.coordinators import OFFSETS, partition_of
+from tests.support import worlds
 from tests.support.triage_watch import watching
 
 
@@ -106,7 +104,7 @@ async def test_the_group_with_the_empty_name_is_one_as_others(
 async def test_its_lag_is_known() -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as running:
         running.call(seed)
-        async with watching(ConnectionSettings(parse_bootstrap(running.bootstrap))) as it:
+        async with watching(worlds.settings(running)) as it:
             verdict = await it.until(
                 lambda _: it.observations is not None and "calm" in it.observations.last.snapshot.lags, "lag"
             )
@@ -126,7 +124,7 @@ async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
         known = await asyncio.to_thread(cli.run, ["groups", "--list", "--output", "json", "-b", running.bootstrap])
         assert known == 0
         capsys.readouterr()
-        async with watching(ConnectionSettings(parse_bootstrap(running.bootstrap))) as it:
+        async with watching(worlds.settings(running)) as it:
             await it.until(
                 lambda _: it.observations is not None and "other" in it.observations.last.snapshot.groups, "groups"
             )
@@ -153,13 +151,10 @@ async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
 
 async def test_nothing_is_missing_where_the_coordinators_are_there() -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
-        link = Link(ConnectionSettings(tuple(running.addresses.values())))
-        try:
+        async with worlds.linked(worlds.settings(running)) as link:
             assert not (await list_groups(link)).failures, "there is no such topic yet"
             seed(running)
             listing = await list_groups(link)
-        finally:
-            await link.close()
         assert not listing.failures
         assert set(listing.groups) == {"calm", "other"}
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.certificates import Listener
@@ -22,6 +21,7 @@ from console.model.parts import Part
 from console.session.session import Session
 from console.session.slow_polls import CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowPolls
 from console.session.snapshot_reader import Clock
+from tests.support import worlds
 from tests.support.certificates import Authority
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
     secure.load_cert_chain(str(authority.issue("broker", "127.0.0.1", left=timedelta(days=1)).pem))
     hand = Hand()
     with run_in_thread(ClusterSpec(brokers=2)) as cluster:
-        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+        settings = worlds.settings(cluster)
         with AdminClient(settings) as client:
             asked = Asked(client)
             context = Context("test", "tests", replace(settings, security_protocol="SSL"))

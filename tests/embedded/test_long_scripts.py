@@ -10,11 +10,11 @@ from typing import NoReturn
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
 from console.session.script_runner import FAILED, HINTED, LONGEST_LINE, UNAPPLIED, USAGE, run_script
+from tests.support import worlds
 
 FEW, MANY = 500, 2_000
 SPARE = 1.25
@@ -46,7 +46,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 def run(running: ThreadedCluster, script: str) -> int:
-    context = Context("test", "tests", ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    context = Context("test", "tests", worlds.settings(running))
 
     def connect(_context: Context) -> AdminClient:
         client = AdminClient(context.settings)

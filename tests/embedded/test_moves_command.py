@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +10,22 @@ import pytest
 
 from console.admin import changes
 from console.cli import main as cli
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.changes import AlterReassignments
 from console.model.config import broker_resource, topic_resource
 from console.operations import goals
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support import worlds
+from tests.support.worlds import Kac
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=4)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=4), worlds.topic("orders", PLACES, brokers=(1, 2, 3, 4)))
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:

@@ -7,8 +7,6 @@ import json
 import pytest
 
 from console.admin.changes import send
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
@@ -17,6 +15,7 @@ from console.embedded.newer_groups import NewerGroup, Node
 from console.embedded.replicas import new_topic
 from console.model.changes import DeleteGroups, Status
 from console.model.coordinators import OFFSETS
+from tests.support import worlds
 from tests.support.older_brokers import like
 from tests.tui.console_app import driven_on
 
@@ -36,12 +35,9 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1)) as cluster:
         put_group(cluster, Group("orders", written=True))
         cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
-        link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
-        try:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             (refused,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
             (gone,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
-        finally:
-            await link.close()
         assert refused.failure is not None
         assert (refused.failure.name, refused.failure.message) == ("GROUP_DELETION_FAILED", message)
         assert gone.status is Status.APPLIED
@@ -69,8 +65,7 @@ async def test_it_is_on_the_screen() -> None:
     with run_in_thread(like("4.4", brokers=1)) as cluster:
         cluster.call(put)
         async with driven_on(cluster, (120, 30)) as it:
-            await it.command("describe group sums")
-            await it.shows("assignor sticky  epoch 1  topology 1")
+            await it.command("describe group sums", shows="assignor sticky  epoch 1  topology 1")
 
 
 def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,14 +3,11 @@ missing, and the keys of the screen."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
@@ -25,6 +22,7 @@ from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.staging import staged
 from tests.tui.console_app import driven_on
@@ -41,20 +39,10 @@ def furnish(cluster: EmbeddedCluster) -> None:
         log.append(produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=4)) as made:
-        made.call(furnish)
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=4), furnish)
 
 
-@pytest.fixture
-async def session(cluster: ThreadedCluster) -> AsyncIterator[Session]:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap), lost_answer_timeout=0.5)
-    client = AdminClient(settings)
-    client.start()
-    yield Session(client, Context("test", "tests", settings), "test")
-    client.close()
+session = worlds.session("cluster", lost_answer_timeout=0.5)
 
 
 async def outcomes(session: Session, text: str) -> list[Outcome]:
@@ -123,25 +111,21 @@ RIGHTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def restricted() -> Iterator[ThreadedCluster]:
-    """Where clients may describe everything and change nothing; broker 4 is down."""
-    with run_in_thread(ClusterSpec(brokers=4, super_users=frozenset())) as made:
-        made.call(furnish)
-        made.call(only_describing)
-        made.run(lambda each: each.broker_down(4))
-        yield made
-
-
 def only_describing(cluster: EmbeddedCluster) -> None:
     for operation in ("DESCRIBE", "DESCRIBE_CONFIGS"):
         allow(cluster.state, "User:ANONYMOUS", operation, "CLUSTER", "kafka-cluster")
         allow(cluster.state, "User:ANONYMOUS", operation, "TOPIC", "orders")
 
 
+restricted = worlds.cluster(
+    ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
+)
+"""Where clients may describe everything and change nothing; broker 4 is down."""
+
+
 @pytest.mark.parametrize(("text", "name", "right"), RIGHTS, ids=[each[0] for each in RIGHTS])
 async def test_a_missing_right_is_named(restricted: ThreadedCluster, text: str, name: str, right: str) -> None:
-    settings = ConnectionSettings(parse_bootstrap(restricted.bootstrap))
+    settings = worlds.settings(restricted)
     with AdminClient(settings) as client:
         for outcome in await outcomes(Session(client, Context("test", "tests", settings), "test"), text):
             assert outcome.status is Status.FAILED
@@ -176,66 +160,43 @@ async def test_a_broker_that_was_unregistered_registers_again_when_it_starts(
 async def test_the_parts_of_the_pane_of_brokers(cluster: ThreadedCluster) -> None:
     cluster.call(lambda each: each.state.set_feature("share.version", 0))
     async with driven_on(cluster) as it:
-        await it.press("1")
-        await it.shows("active controller 1")
+        await it.press("1", shows="active controller 1")
         assert it.lines[2].split()[:3] == ["Brokers", "Quorum", "Features"]
-        await it.press("tab")
-        await it.shows("leader")
+        await it.press("tab", shows="leader")
         assert it.line("leader").split()[:2] == ["▸leader", "1"]
         assert sum(line.strip("▸ ").startswith("voter ") for line in it.lines) == 3
-        await it.press("tab")
-        await it.shows("4 of 4 nodes")
+        await it.press("tab", shows="4 of 4 nodes")
         assert it.line(MD).split() == [MD, "33", "4.4-IV2", "7–33"]
         assert it.line("share.version").split() == ["share.version", "off", "0–2"]
-        await it.press("G", "k", "k", "enter")
-        await it.shows("share.version  off")
+        await it.press("G", "k", "k", "enter", shows="share.version  off")
         await it.shows("1           share groups (KIP-932)")
-        await it.press("escape", "e")
-        await it.shows("feature set share.version=")
-        await it.type("1")
-        await it.press("enter")
-        await it.shows("staged: feature share.version")
+        await it.press("escape", "e", shows="feature set share.version=")
+        await it.type("1", "enter", shows="staged: feature share.version")
         assert "*share.version" in it.line("share.version")
-        await it.press("shift+tab", "shift+tab")
-        await it.shows("<default>")
-        await it.press("7", "o")
-        await it.shows("4 of 4 nodes")
+        await it.press("shift+tab", "shift+tab", shows="<default>")
+        await it.press("7", "o", shows="4 of 4 nodes")
 
 
 async def test_a_broker_that_is_down_is_unregistered_from_its_row(cluster: ThreadedCluster) -> None:
     cluster.run(lambda each: each.broker_down(4))
     async with driven_on(cluster) as it:
-        await it.press("1")
-        await it.shows("fenced")
-        await it.press("g", "j", "x")
-        await it.shows("broker 1 is alive: only one that is down can be unregistered")
-        await it.press("G", "x")
-        await it.shows("unregister broker 4")
-        await it.press("enter")
-        await it.shows("staged: registration of broker 4")
-        await it.press("7")
-        await it.shows("! replicas-remain: ")
+        await it.press("1", shows="fenced")
+        await it.press("g", "j", "x", shows="broker 1 is alive: only one that is down can be unregistered")
+        await it.press("G", "x", shows="unregister broker 4")
+        await it.press("enter", shows="staged: registration of broker 4")
+        await it.press("7", shows="! replicas-remain: ")
 
 
 async def test_records_are_deleted_from_the_row_of_a_partition(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster) as it:
         await it.shows("orders")
-        await it.press("enter", "tab")
-        await it.shows("Leader")
-        await it.press("j", "D")
-        await it.shows("delete records topic orders partition 1 before")
-        await it.type("4")
-        await it.press("enter")
-        await it.shows("staged: records of orders/1")
-        await it.press("7")
-        await it.shows("delete the records before offset 4 (they begin at 0)")
+        await it.press("enter", "tab", shows="Leader")
+        await it.press("j", "D", shows="delete records topic orders partition 1 before")
+        await it.type("4", "enter", shows="staged: records of orders/1")
+        await it.press("7", shows="delete the records before offset 4 (they begin at 0)")
         await it.shows("! records-deleted: up to 4 records of orders are deleted")
-        await it.press("o")
-        await it.shows("Leader")
-        await it.press("7")
-        await it.shows("! records-deleted")
-        await it.press("A")
-        await it.shows("name:")
-        await it.type("orders")
-        await it.press("enter")
+        await it.press("o", shows="Leader")
+        await it.press("7", shows="! records-deleted")
+        await it.press("A", shows="name:")
+        await it.type("orders", "enter")
         await it.until(lambda: starts(cluster) == [0, 4, 0])

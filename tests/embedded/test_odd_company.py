@@ -21,6 +21,7 @@ from console.plan.edits import SetConfig
 from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_everything
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.applied import apply_plan
 
 ORDERS = topic_resource("orders")
@@ -34,11 +35,7 @@ async def session_on(*addresses: tuple[str, int]) -> AsyncIterator[Session]:
         yield Session(client, Context("test", "tests", client.settings), "run")
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=2)) as made:
-        made.state.put_topic(new_topic("orders", ((1, 2),), (1, 2)))
-        yield made
+cluster = worlds.embedded(ClusterSpec(brokers=2), worlds.topic("orders", ((1, 2),), brokers=(1, 2)))
 
 
 @pytest.mark.parametrize("force", [False, True])

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-
-import pytest
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.cli import main as cli
 from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.contexts.context import Context
+from console.embedded.brokers import ThreadedCluster
 from console.model.releases import runs_on_zookeeper
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.older_brokers import OLDER, known_release, like
 from tests.tui.console_app import Driven
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ThreadedCluster]:
-    """Three brokers with topics and groups."""
-    with run_in_thread(like("2.8", scenario="quiet")) as running:
-        yield running
+server = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
+"""Three brokers with topics and groups."""
 
 
-def kac(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster, *words: str) -> tuple[int, str, str]:
-    code = cli.run([words[0], "-b", cluster.bootstrap, *words[1:]])
-    written = capsys.readouterr()
-    return code, written.out, written.err
+kac = worlds.commands("server")
 
 
-def test_what_is_said_of_an_api_that_is_not_there(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = kac(capsys, server, "doctor", "--output", "json")
+def test_what_is_said_of_an_api_that_is_not_there(kac: worlds.Kac) -> None:
+    code, out, _ = kac("doctor", "--output", "json")
     checks = json.loads(out)["checks"]
     assert (code, [each for each in checks if each["health"] == "bad"]) == (0, [])
     (kafka,) = {each["found"].partition(", in ")[0] for each in checks if each["name"].startswith("Kafka ")}
@@ -45,30 +34,29 @@ def test_what_is_said_of_an_api_that_is_not_there(server: ThreadedCluster, capsy
     assert missing == {api for api, _ in WITHOUT if api_key(api) not in known_release("2.8").apis}
 
 
-def test_no_trouble_is_named(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = kac(capsys, server, "triage", "--for", "0s", "--output", "json")
+def test_no_trouble_is_named(kac: worlds.Kac) -> None:
+    code, out, _ = kac("triage", "--for", "0s", "--output", "json")
     verdict = json.loads(out)
     assert (code, verdict["healthy"]) == (0, True)
 
 
-def test_changes_are_made(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_are_made(kac: worlds.Kac) -> None:
     script = "create topic made partitions=2 replication=2; set topic made retention.ms=1h; apply --yes"
-    code, _, err = kac(capsys, server, "run", "-e", script)
+    code, _, err = kac("run", "-e", script)
     assert (code, err) == (0, "")
-    code, out, _ = kac(capsys, server, "run", "--output", "json", "-e", "show topic made retention.ms")
+    code, out, _ = kac("run", "--output", "json", "-e", "show topic made retention.ms")
     assert (code, "3600000" in out) == (0, True)
-    code, _, _ = kac(capsys, server, "run", "-e", "delete topic made; apply --yes")
+    code, _, _ = kac("run", "-e", "delete topic made; apply --yes")
     assert code == 0
 
 
 async def test_the_screen_names_the_release(server: ThreadedCluster) -> None:
-    settings = ConnectionSettings(parse_bootstrap(server.bootstrap))
+    settings = worlds.settings(server)
     with AdminClient(settings) as client:
         app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
         async with app.run_test(size=(120, 40)) as pilot:
             it = Driven(app, pilot, client)
-            await it.shows("kafka 2.8")
-            await it.shows("ctrl 1")
+            await it.shows("kafka 2.8", "ctrl 1")
             assert runs_on_zookeeper(app.session.snapshot.versions[1].apis)
 
 

@@ -10,31 +10,28 @@ import struct
 import sys
 import termios
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from console.cli import main as cli
 from console.cli import opening
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 from widgets.cells import cell_width
 
 COLUMNS = 80
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    def seed(running: EmbeddedCluster) -> None:
-        add_topic(running.state, "platform.mirror-heartbeats", 3, 3)
-        add_topic(running.state, "logistics.stock-changes-of-all-warehouses", 3, 3)
-
-    with run_in_thread(ClusterSpec(brokers=3)) as made:
-        made.call(seed)
-        made.run(lambda each: each.broker_down(3))
-        yield made
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    lambda running: add_topic(running.state, "platform.mirror-heartbeats", 3, 3),
+    lambda running: add_topic(running.state, "logistics.stock-changes-of-all-warehouses", 3, 3),
+    down=(3,),
+    scope="module",
+)
 
 
 class Terminal:

@@ -9,10 +9,10 @@ import pytest
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.wire.proposals import batched_describes as batched_acls
 from console.wire.proposals import kip4 as wire
 from tests.embedded.proposals_client import ON_CLUSTER, Rights, ask
+from tests.support import worlds
 
 ALL = ("ALL", *ON_CLUSTER)
 ANONYMOUS = "User:ANONYMOUS"
@@ -29,15 +29,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 def binding(
     name: str, principal: str = "User:a", operation: str = "READ", permission: str = "ALLOW", pattern: str = "LITERAL"
 ) -> Acl:
-    return Acl(
-        AclResourceType.parse("TOPIC"),
-        name,
-        PatternType.parse(pattern),
-        principal,
-        "*",
-        AclOperation.parse(operation),
-        Permission.parse(permission),
-    )
+    return worlds.acl(principal, operation, "TOPIC", name, pattern=pattern, permission=permission)
 
 
 def acl(principal: str = "User:a", operation: int = 3, permission: int = 3, host: str = "*") -> wire.Acl:

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from console.admin.link import Link
 from console.admin.record_times import GONE, NO_LEADER, NO_RECORD, first_timestamp, record_times
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts import Context
-from console.contexts.context import NEVER, parse_bootstrap
+from console.contexts.context import NEVER
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault
 from console.model.time_lag import Spot, Written
 from console.session.session import Session
 from tests.embedded.poisoned import GROUP, POISON, TIME, TOPIC, poisoned
 from tests.embedded.record_batches import START, batch
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    """A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
-    with poisoned() as cluster:
-        yield cluster
+running = worlds.running(poisoned, scope="module")
+"""A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
 
 
 @pytest.fixture
 async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    made = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    made = Link(worlds.settings(running))
     yield made
     await made.close()
     running.call(lambda one: one.faults.clear())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 from collections.abc import Iterator
@@ -11,16 +10,10 @@ from typing import Any
 
 import pytest
 
-from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.answers.results import Printer
-from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
-from console.language.grammar import parse
 from console.model.record_masks import mask_path
-from console.session.script_runner import Runner
-from console.session.session import Session
 from tests.embedded.poisoned import HOSTILE, poisoned
+from tests.support import worlds
 
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
@@ -30,18 +23,7 @@ def records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
         yield running
 
 
-async def run(running: ThreadedCluster, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
-    """What a script prints, and its exit code."""
-    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
-    client.start()
-    out = io.StringIO()
-    try:
-        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
-        runner = Runner(session, text, Printer(output, out))
-        await runner.carry_out(parse(text))
-    finally:
-        client.close()
-    return out.getvalue(), runner.exit_code()
+run = worlds.script
 
 
 async def found(running: ThreadedCluster, text: str) -> list[dict[str, Any]]:
@@ -75,8 +57,9 @@ async def test_records_as_data(records: ThreadedCluster) -> None:
     assert (tombstone["value"], len(large["value"])) == (None, 900_000)
 
 
-async def test_a_time_after_all_records(records: ThreadedCluster) -> None:
-    out, code = await run(records, "records topic orders partition 0 from time 2099-01-01T00:00Z limit 3")
+@pytest.mark.parametrize("since", ["2099-01-01T00:00Z limit 3", "2100-01-01T00:00:00Z"])
+async def test_a_time_that_no_record_has_yet_is_said_so(records: ThreadedCluster, since: str) -> None:
+    out, code = await run(records, f"records topic orders partition 0 from time {since}")
     assert code == 0
     assert "partition 0: no record is as new as that; its end is 10" in out
     assert str(2**63 - 1) not in out
@@ -93,13 +76,6 @@ async def test_filters(records: ThreadedCluster) -> None:
     assert await offsets("from offset 7 limit 2") == [7, 8]
     assert await offsets("from time 2026-09-21T14:13:20.008Z") == [8, 9]
     assert await offsets("last 3 text nothing") == []
-
-
-async def test_a_time_that_no_record_has_yet_is_said_so(records: ThreadedCluster) -> None:
-    out, code = await run(records, "records topic orders partition 0 from time 2100-01-01T00:00:00Z")
-    assert code == 0
-    assert "partition 0: no record is as new as that; its end is 10" in out
-    assert str(2**63 - 1) not in out
 
 
 async def test_hostile_text_is_harmless(records: ThreadedCluster) -> None:

@@ -118,15 +118,11 @@ class Operator:
 
 async def test_who_is_asked_is_told_before(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
     hosts = (text.rpartition(":") for text in cluster.bootstrap.split(","))
-    client = AdminClient(ConnectionSettings(tuple((host, int(port)) for host, _, port in hosts)))
-    client.start()
-    try:
+    with AdminClient(ConnectionSettings(tuple((host, int(port)) for host, _, port in hosts))) as client:
         text, operator = "set topic orders retention.ms=4d; apply", Operator()
         session = Session(client, Context("test", "tests", client.settings), "run")
         runner = Runner(session, text, operator=operator)
         await runner.run(parse(text))
-    finally:
-        client.close()
     assert operator.asked == ["Apply 1 edit to test? Type yes: "]
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("kac: topic orders retention.ms: ")

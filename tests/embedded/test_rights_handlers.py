@@ -13,21 +13,13 @@ from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import ScramKey
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
+from tests.support import worlds
 from tests.support.acl_filters import EVERY_ACL
 
 
 def binding(name: str, principal: str = "User:a") -> Acl:
-    return Acl(
-        AclResourceType.parse("TOPIC"),
-        name,
-        PatternType.parse("LITERAL"),
-        principal,
-        "*",
-        AclOperation.parse("READ"),
-        Permission.parse("ALLOW"),
-    )
+    return worlds.acl(principal, "READ", "TOPIC", name)
 
 
 def everything(m: Any) -> Any:

@@ -6,7 +6,7 @@ A minute has twelve ticks; the test makes them, one after another, so that nothi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,13 +17,14 @@ from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.request_pipeline import Count
 from console.embedded.scenarios.large import ACLS, TOPICS
 from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -33,11 +34,8 @@ WAIT = PATIENCE
 ROWS = 40
 
 
-@pytest.fixture(scope="module")
-def large() -> Iterator[ThreadedCluster]:
-    """The large cluster, in which nobody else changes anything."""
-    with run_in_thread(ClusterSpec(scenario="large")) as cluster:
-        yield cluster
+large = worlds.cluster(ClusterSpec(scenario="large"), scope="module")
+"""The large cluster, in which nobody else changes anything."""
 
 
 class Idle:

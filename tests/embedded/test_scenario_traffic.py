@@ -26,9 +26,7 @@ from tests.support.patience import PATIENCE
 async def test_groups_of_a_scenario_have_members_and_lag() -> None:
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
         hosts = (text.rpartition(":") for text in cluster.bootstrap.split(","))
-        client = AdminClient(ConnectionSettings(tuple((host, int(port)) for host, _, port in hosts)))
-        client.start()
-        try:
+        with AdminClient(ConnectionSettings(tuple((host, int(port)) for host, _, port in hosts))) as client:
             listing = await client.run(list_groups)
             assert {name: group.state for name, group in listing.groups.items()} == {
                 name: "Stable" if clients else "Empty" for name, _, clients, _ in GROUPS
@@ -39,8 +37,6 @@ async def test_groups_of_a_scenario_have_members_and_lag() -> None:
             lag = await client.run(lambda link: group_lag(link, "billing"))
             assert {part.topic for part in lag.partitions} == {"checkout.orders", "checkout.payments"}
             assert all(0 < part.lag < 20 for part in lag.partitions)
-        finally:
-            client.close()
 
 
 async def test_the_last_records_of_a_scenario_can_be_read_and_its_logs_have_sizes() -> None:

@@ -20,9 +20,8 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.readable_records import registry_decoder
 from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
-from console.admin.settings import ConnectionSettings, RegistrySettings, Store, TlsSettings
-from console.answers.results import Printer
-from console.contexts.context import Context, parse_bootstrap
+from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
 from console.model.record_decoding import RecordDecoder
@@ -30,8 +29,8 @@ from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance, SchemaKey
 from console.model.secret import Secret
-from console.session.script_runner import Runner
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
 from tests.support.certificates import Authority
 from tests.support.changing import make_topic
@@ -67,10 +66,7 @@ MONEY = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; str
 TOPIC = "orders"
 
 
-@pytest.fixture(scope="module")
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +123,7 @@ def payment_class() -> Any:
 
 
 async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     await make_topic(link, TOPIC, partitions=1, retention_ms="-1")
     await link.close()
     written = by_serializers(url, guids=guids)
@@ -144,17 +140,9 @@ async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
 
 async def run(running: ThreadedCluster, text: str, output: str = "json", **changes: Any) -> str:
     """What a script prints."""
-    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
-    client.start()
-    out = io.StringIO()
-    try:
-        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
-        runner = Runner(session, text, Printer(output, out))
-        await runner.carry_out(parse(text))
-        assert runner.exit_code() == 0
-    finally:
-        client.close()
-    return out.getvalue()
+    out, code = await worlds.script(running, text, output, **changes)
+    assert code == 0
+    return out
 
 
 async def found(running: ThreadedCluster, text: str, **changes: Any) -> list[dict[str, Any]]:
@@ -520,7 +508,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
     context.load_cert_chain(str(server.pem))
     context.verify_mode = ssl.CERT_REQUIRED
     trusted = TlsSettings(trust=Store("PEM", authority.pem), key_store=Store("PEM", own.pem))
-    with registry(context) as running, AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+    with registry(context) as running, AdminClient(worlds.settings(cluster)) as client:
         running.register("s", '"int"')
 
         async def answer(tls: TlsSettings) -> Any:
@@ -604,9 +592,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
-        client.start()
-        try:
+        with AdminClient(worlds.settings(cluster)) as client:
             session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
             (statement,) = parse(f"records topic {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
@@ -615,5 +601,3 @@ async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
             assert record.value_encoding is not None
             assert record.value_encoding.why == "its schema is asked for"
             assert running.asked == []
-        finally:
-            client.close()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
@@ -19,8 +18,9 @@ from console.plan.plan import EMPTY, stage
 from console.plan.staged import Staged
 from console.session import applying
 from console.session.session import Work
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
+from tests.support.worlds import Kac
 
 KEY, OURS, THEIRS = "retention.ms", "222222222", "111111111"
 
@@ -29,17 +29,10 @@ def _theirs(value: str, cluster: EmbeddedCluster) -> None:
     cluster.state.alter_config(topic_resource("t"), {KEY: value})
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ThreadedCluster]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with run_in_thread(ClusterSpec(brokers=1)) as made:
-        made.call(lambda each: add_topic(each.state, "t", 1, 1))
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def test_what_was_set_back_before_is_counted(cluster: ThreadedCluster, kac: Kac) -> None:

@@ -17,11 +17,9 @@ from console.admin.groups import describe_groups, find_coordinators, poll_groups
 from console.admin.link import Link
 from console.admin.partitions import LATEST, leaders_of, log_offsets, offsets_of
 from console.admin.replicas import replica_logs
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.admin.transactions import describe_producers
 from console.cli import main as cli
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import FailFor, Fault
 from console.embedded.replicas import new_topic, striped
@@ -29,6 +27,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
+from tests.support import worlds
 
 TOPICS = tuple(f"t{number:02}" for number in range(17))
 GROUPS = tuple(f"g{number:02}" for number in range(9))
@@ -65,11 +64,8 @@ def read(
     """What is read while a server fails all requests of an API that name a spoiler."""
 
     async def run() -> Any:
-        link = Link(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
-        try:
+        async with worlds.linked(worlds.settings(cluster)) as link:
             return await work(link)
-        finally:
-            await link.close()
 
     fault = Fault(FailFor(code, spoilers), api=api)
     cluster.call(lambda c: c.faults.add(fault))

@@ -7,9 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -17,8 +15,8 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
 from console.contexts import load
-from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -34,42 +32,23 @@ from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
+from tests.support.worlds import Kac, commands_on
 
 ROOT = Path(__file__).parents[2]
 ORDERS = topic_resource("orders")
 
 
-class Ran(NamedTuple):
-    """A run: its exit code, and what it wrote."""
-
-    code: int
-    out: str
-    complaints: str
-
-
-Kac = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
 
 @pytest.fixture
 def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
     cluster.call(lambda c: c.state.replace_config(ORDERS, {}))
-
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
+    return commands_on(cluster, capsys)
 
 
 def own(cluster: ThreadedCluster) -> dict[str, str]:
@@ -278,9 +257,7 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             state.add_acl(Acl(*what, Permission.parse(permission)))
         sasl = SaslSettings(mechanism="PLAIN", username="alice", password=users["alice"])
         settings = ConnectionSettings(tuple(running.addresses.values()), "SASL_PLAINTEXT", sasl)
-        client = AdminClient(settings)
-        client.start()
-        try:
+        with AdminClient(settings) as client:
             session = Session(client, Context("test", "tests", client.settings))
             edit = SetConfig(ORDERS, "retention.ms", "3600000")
             await read_again(session, [edit])
@@ -293,13 +270,11 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             back = await stage_revert(session, report.change)
             assert not session.plan
             assert "was not read" in back.notes[0]
-        finally:
-            client.close()
 
 
 async def test_triage_holds_what_is_meant(cluster: ThreadedCluster) -> None:
     place = (ORDERS, "leader.replication.throttled.replicas")
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    settings = worlds.settings(cluster)
     cluster.call(lambda c: c.state.replace_config(ORDERS, {place[1]: "0:1"}))
 
     async def told(context: Context) -> bool:

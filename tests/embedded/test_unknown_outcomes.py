@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli import main as cli
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.journal.entries import Answered, Ended, Entry, Intent, this_process
 from console.journal.file import JournalFile
@@ -33,6 +30,7 @@ from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history
@@ -47,11 +45,7 @@ def _short_checks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setattr(past, "IN_FLIGHT", 0.0)
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
-        yield running
+cluster = worlds.embedded(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]))
 
 
 @pytest.fixture
@@ -150,29 +144,10 @@ async def test_a_check_comes_before_a_decision(
         await decide(session_of(client), number, Status.NOT_APPLIED, "I did not see it")
 
 
-class Ran(NamedTuple):
-    """A run: its exit code, and what it wrote."""
-
-    code: int
-    out: str
-    complaints: str
+threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
 
-@pytest.fixture(scope="module")
-def threaded() -> AsyncIterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
-        yield running  # type: ignore[misc]
-
-
-@pytest.fixture
-def kac(threaded: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", threaded.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
+kac = worlds.commands("threaded")
 
 
 GONE = Origin(this_process("run").host, "run", 4_194_305, "x")
@@ -195,7 +170,7 @@ def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: 
 
 
 def test_a_killed_change_is_told_whole(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was applied, what is in doubt, and what was never sent: each of its 31 edits by its name."""
     left_behind(threaded, datetime.now(UTC))
@@ -215,7 +190,7 @@ def test_a_killed_change_is_told_whole(
 
 
 def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is_there(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = left_behind(threaded, datetime.now(UTC), edits=3, sent=0)
     journal.note(Sending(1, 0, datetime.now(UTC)))
@@ -230,7 +205,7 @@ def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)])
 def test_a_clock_that_was_set_back_is_named_and_nothing_waits_for_it(
-    threaded: ThreadedCluster, kac: Callable[..., Ran], ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+    threaded: ThreadedCluster, kac: worlds.Kac, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start waits for requests that were sent moments ago; one of the future was not."""
     monkeypatch.setattr(past, "IN_FLIGHT", 3_600.0)

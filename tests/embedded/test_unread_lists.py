@@ -31,6 +31,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.snapshot import with_groups
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support import worlds
 from tests.support.older_brokers import like
 from tests.tui.console_app import Driven
 
@@ -51,11 +52,8 @@ READ_BY = {
 CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
 
-@pytest.fixture(scope="module")
-def empty() -> Iterator[ThreadedCluster]:
-    """It has nothing, and nobody may not see it."""
-    with run_in_thread(ClusterSpec(brokers=2)) as running:
-        yield running
+empty = worlds.cluster(ClusterSpec(brokers=2), scope="module")
+"""It has nothing, and nobody may not see it."""
 
 
 @pytest.fixture(autouse=True)
@@ -120,15 +118,7 @@ def put(name: str, cluster: EmbeddedCluster) -> None:
     cluster.state.put_topic(new_topic(name, striped([1, 2], 2, 2), [1, 2]))
 
 
-CLUSTER_DESCRIBE = Acl(
-    AclResourceType(4),
-    "kafka-cluster",
-    PatternType(3),
-    "User:ANONYMOUS",
-    "*",
-    AclOperation(8),
-    Permission(3),
-)
+CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cluster")
 
 
 @pytest.fixture(params=["nothing", "the cluster"])
@@ -289,10 +279,8 @@ async def test_the_screen_offers_nothing_for_what_is_not_shown(
             await it.shows("topics unknown")
             assert "no trouble" not in it.text
             assert "healthy" not in it.text
-            await it.press("2")
-            await it.shows("none is visible to User:ANONYMOUS")
+            await it.press("2", shows="none is visible to User:ANONYMOUS")
             assert "`n` makes one" not in it.text
             assert "0 topics" not in it.text
-            await it.press("5")
-            await it.shows("CLUSTER_AUTHORIZATION_FAILED" if not hidden[1] else "DESCRIBE   *")
+            await it.press("5", shows="CLUSTER_AUTHORIZATION_FAILED" if not hidden[1] else "DESCRIBE   *")
             assert "no ACLs" not in it.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -13,18 +12,13 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.client import AdminClient
 from console.admin.link import CONTROLLER, Link
-from console.admin.settings import ConnectionSettings
 from console.cli.main import run
-from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=4, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=4, scenario="quiet"))
 
 
 def kac(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster, script: str, code: int = 0) -> str:
@@ -55,7 +49,7 @@ def test_a_change_for_another_cluster_is_refused(cluster: ThreadedCluster) -> No
         answer = await link.call("remove_raft_voter", build, to=CONTROLLER, change=True)
         return answer.error_code, answer.error_message
 
-    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+    with AdminClient(worlds.settings(cluster)) as client:
         code, message = client.submit(changed).result(PATIENCE)
     assert code == ErrorCode.inconsistent_cluster_id
     assert message is not None

@@ -8,19 +8,19 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.cli import main as cli
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.statements import Where
 from console.language.verbs.leave import Quit
+from tests.support import worlds
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from widgets.row_table import TextSearch
@@ -28,10 +28,7 @@ from widgets.row_table import TextSearch
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=2)) as made:
-        yield made
+cluster = worlds.cluster(ClusterSpec(brokers=2), scope="module")
 
 
 @pytest.mark.parametrize("where", [Where.BAR, Where.SHELL])

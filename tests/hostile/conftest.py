@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.hostile.cluster import hostile_cluster
+from tests.support import worlds
 
-import pytest
-
-from tests.hostile.cluster import HostileCluster, hostile_cluster
-
-
-@pytest.fixture
-def hostile() -> Iterator[HostileCluster]:
-    """A cluster of one broker behind a proxy, honest until it is scripted."""
-    with hostile_cluster() as cluster:
-        yield cluster
+hostile = worlds.running(hostile_cluster)
+"""A cluster of one broker behind a proxy, honest until it is scripted."""

@@ -22,6 +22,7 @@ from console.embedded.replicas import new_topic, striped
 from console.wire.frames import encode_body
 from console.wire.schemas import api_key, messages
 from tests.hostile.cluster import HostileCluster
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 from tests.wire.fake_broker import KRAFT, Conversation, FakeBroker, Received
 
@@ -116,11 +117,8 @@ async def test_pages_that_name_the_next_one_and_have_nothing(hostile: HostileClu
         return replace(answer, topics=() if goes_on else answer.topics, next_cursor=at)
 
     hostile.rewrite("describe_topic_partitions", empty)
-    link = Link(ConnectionSettings(tuple(hostile.addresses.values())))
-    try:
+    async with worlds.linked(ConnectionSettings(tuple(hostile.addresses.values()))) as link:
         async with asyncio.timeout(PATIENCE):
             found = await _eligible(link, [("a", 0), ("b", 0)])
-    finally:
-        await link.close()
     assert set(found) <= {("a", 0), ("b", 0)}
     assert 1 <= sum(asked.key == api_key("describe_topic_partitions") for asked in hostile.asked) < MOST

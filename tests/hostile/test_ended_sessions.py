@@ -17,6 +17,7 @@ from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
 from console.wire.frames import encode_body, response_frame
 from console.wire.schemas import api_key, messages
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 from tests.wire import fake_broker
 
@@ -66,13 +67,13 @@ class Listener:
 async def logged_in(listener: Listener) -> AsyncIterator[Link]:
     versions = {**fake_broker.KRAFT, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
     sasl = SaslSettings("PLAIN", "alice", Secret("open sesame"))
-    async with fake_broker.FakeBroker(listener, versions=versions) as alive, asyncio.timeout(PATIENCE):
-        link = Link(ConnectionSettings((alive.address,), "SASL_PLAINTEXT", sasl))
-        try:
-            await link.refresh()
-            yield link
-        finally:
-            await link.close()
+    async with (
+        fake_broker.FakeBroker(listener, versions=versions) as alive,
+        asyncio.timeout(PATIENCE),
+        worlds.linked(ConnectionSettings((alive.address,), "SASL_PLAINTEXT", sasl)) as link,
+    ):
+        await link.refresh()
+        yield link
 
 
 @pytest.mark.parametrize(

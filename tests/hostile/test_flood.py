@@ -15,7 +15,7 @@ import pytest
 from console.admin.configs import describe_configs
 from console.admin.connections import CONCURRENCY, MAX_OPEN
 from console.admin.errors import AdminError, NotKafkaBroker, OutcomeUnknown
-from console.admin.link import Link, broker
+from console.admin.link import broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.config import broker_resource
@@ -24,6 +24,7 @@ from console.wire.connection import MAX_EARLY_FRAME, MAX_FRAME, TELLS_NODES
 from console.wire.schemas import api_key
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.limited import run_kac
+from tests.support import worlds
 from tests.support.own_places import too_few_files
 
 GIB = 2**30
@@ -62,14 +63,10 @@ class Flood:
 @pytest.mark.parametrize("announced", [MAX_EARLY_FRAME + 1, GIB + GIB // 2, 2**31 - 1, -1, 3])
 async def test_nothing_is_taken_of_a_long_frame_from_somebody_unknown(announced: int) -> None:
     flood = Flood(announced)
-    async with flood.serving() as address:
-        link = Link(ConnectionSettings((address,)))
-        try:
-            with pytest.raises(NotKafkaBroker):
-                await link.nodes()
-            await flood.done.wait()
-        finally:
-            await link.close()
+    async with flood.serving() as address, worlds.linked(ConnectionSettings((address,))) as link:
+        with pytest.raises(NotKafkaBroker):
+            await link.nodes()
+        await flood.done.wait()
     assert flood.taken < 16 * 2**20  # what sockets hold between the two
 
 
@@ -85,13 +82,10 @@ async def refused(cluster: HostileCluster, mechanism: str) -> AdminError:
     settings = ConnectionSettings(
         (cluster.addresses[1],), "SASL_PLAINTEXT", sasl=SaslSettings(mechanism, "ops", Secret("x"))
     )
-    link = Link(settings)
-    try:
+    async with worlds.linked(settings) as link:
         with pytest.raises(AdminError) as raised:
             await link.nodes()
         return raised.value
-    finally:
-        await link.close()
 
 
 @pytest.mark.parametrize("announced", [MAX_FRAME + 1, GIB + GIB // 2, 2**31 - 1])
@@ -106,16 +100,13 @@ def test_an_answer_that_is_too_long_is_refused_with_its_size(hostile: HostileClu
 
 async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: HostileCluster) -> None:
     hostile.frame("create_topics", struct.pack(">i", MAX_FRAME + 1))
-    link = Link(ConnectionSettings((hostile.addresses[1],)))
-    try:
+    async with worlds.linked(ConnectionSettings((hostile.addresses[1],))) as link:
         with pytest.raises(OutcomeUnknown):
             await link.call(
                 "create_topics",
                 lambda kio: kio.CreateTopicsRequest(topics=(), validate_only=False),
                 change=True,
             )
-    finally:
-        await link.close()
 
 
 BROKERS, FIRST = 400, 1000
@@ -189,13 +180,9 @@ async def test_more_brokers_than_files_are_asked_one_after_another(hostile: Host
 async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hostile: HostileCluster) -> None:
     settings = ConnectionSettings((hostile.addresses[1],), request_timeout=3.0, connect_timeout=1.0)
     resources = [broker_resource(FIRST + place) for place in range(BROKERS)]
-    async with many_brokers(hostile, answer=False):
-        link = Link(settings)
-        try:
-            listing = await describe_configs(link, [broker_resource(1), *resources])
-            assert len(link.routes.connections._open) <= MAX_OPEN
-        finally:
-            await link.close()
+    async with many_brokers(hostile, answer=False), worlds.linked(settings) as link:
+        listing = await describe_configs(link, [broker_resource(1), *resources])
+        assert len(link.routes.connections._open) <= MAX_OPEN
     assert set(listing.sets) == {broker_resource(1)}
     assert set(listing.failures) == set(resources)
     unasked = [each for each in listing.failures.values() if "was not asked" in each.message]
@@ -207,12 +194,11 @@ async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> 
     # Each address listens; both ends of each connection, and of the one behind it, are in this process.
     if why := too_few_files(BROKERS + 4 * MAX_OPEN + 100):
         pytest.skip(why)
-    async with many_brokers(hostile, answer=True):
-        link = Link(ConnectionSettings((hostile.addresses[1],)))
-        try:
-            await link.nodes()
-            asked = [link.version("metadata", broker(FIRST + place)) for place in range(BROKERS)]
-            assert None not in await asyncio.gather(*asked)
-            assert len(link.routes.connections._open) <= MAX_OPEN
-        finally:
-            await link.close()
+    async with (
+        many_brokers(hostile, answer=True),
+        worlds.linked(ConnectionSettings((hostile.addresses[1],))) as link,
+    ):
+        await link.nodes()
+        asked = [link.version("metadata", broker(FIRST + place)) for place in range(BROKERS)]
+        assert None not in await asyncio.gather(*asked)
+        assert len(link.routes.connections._open) <= MAX_OPEN

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from console.admin.errors import AdminError, Unreachable
-from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings, TlsSettings
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.limited import run_kac
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 
 SINCE = re.compile(r"since \d\d:\d\d:\d\d$")
@@ -37,13 +37,10 @@ async def silent() -> AsyncIterator[tuple[str, int]]:
 
 
 async def failed(settings: ConnectionSettings) -> AdminError:
-    link = Link(settings)
-    try:
+    async with worlds.linked(settings) as link:
         with pytest.raises(AdminError) as raised:
             await link.nodes()
         return raised.value
-    finally:
-        await link.close()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import fields, replace
 from functools import partial
 from types import ModuleType
@@ -16,13 +15,13 @@ from kio.static.constants import EntityType
 from console.admin.changes import send
 from console.admin.errors import NotSendable, ReadOnly
 from console.admin.link import CONTROLLER, Link
-from console.admin.settings import ConnectionSettings
 from console.model.changes import UpdateFeatures
 from console.wire.aiokafka_request import READS, AiokafkaRequest
 from console.wire.fields import for_version
 from console.wire.frames import decode_request
 from console.wire.schemas import BY_VERSION, api_key, request_type
 from tests.hostile.cluster import HostileCluster
+from tests.support import worlds
 from tests.wire.samples import sample, written
 
 CHECKED = {
@@ -80,13 +79,8 @@ def test_no_api_that_reads_is_called_as_one_that_changes() -> None:
     assert set(BY_VERSION) >= READS
 
 
-@asynccontextmanager
-async def linked(cluster: HostileCluster, **settings: Any) -> AsyncIterator[Link]:
-    link = Link(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
-    try:
-        yield link
-    finally:
-        await link.close()
+def linked(cluster: HostileCluster, **settings: Any) -> AbstractAsyncContextManager[Link]:
+    return worlds.linked(worlds.settings(cluster, **settings))
 
 
 def only_version_0_from_the_second_connection_on(cluster: HostileCluster) -> None:

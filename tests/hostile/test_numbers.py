@@ -15,7 +15,6 @@ from msgspec import structs
 
 from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
-from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli.main import run
 from console.contexts.console_settings import ConsoleSettings
@@ -37,6 +36,7 @@ from console.session.session import Session
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
 from tests.hostile.limited import died_of_a_signal, run_kac
+from tests.support import worlds
 from tests.tui.console_app import Driven, context
 
 LONG, LONGER = "9" * 400, "9" * 5000
@@ -194,13 +194,11 @@ async def test_the_screen_shows_such_a_value_as_it_is(hostile: HostileCluster, v
         async with app.run_test(size=(120, 40)) as pilot:
             it = Driven(app, pilot, client)  # type: ignore[arg-type]
             await it.shows("orders")
-            await it.press("enter")
-            await it.shows("retention.ms")
+            await it.press("enter", shows="retention.ms")
             await it.shows(value[:10])
             for pane in "34567890":
                 await it.press(pane)
-            await it.press("4")
-            await it.shows("bob")
+            await it.press("4", shows="bob")
             assert app.is_running
 
 
@@ -212,11 +210,8 @@ async def test_a_broker_describes_nothing_for_which_it_was_not_asked(hostile: Ho
         return replace(answer, results=(*answer.results, *more))
 
     hostile.rewrite("describe_configs", others)
-    link = Link(ConnectionSettings((hostile.addresses[1],)))
-    try:
+    async with worlds.linked(ConnectionSettings((hostile.addresses[1],))) as link:
         listing = await describe_configs(link, [asked])
         assert set(listing.sets) == {asked}
         odd = config.ConfigResource(ResourceType(BROKER), LONGER)
         assert odd not in (await describe_configs(link, [odd, asked])).sets
-    finally:
-        await link.close()

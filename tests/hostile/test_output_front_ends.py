@@ -19,12 +19,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.cli.main import run
 from console.contexts import Context
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.language.completion import complete
 from console.language.grammar import parse
@@ -37,7 +35,7 @@ from console.shell.shell import Shell
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.test_output import FORGED, hostile_state, no_formulas
-from tests.support import sample_lake
+from tests.support import sample_lake, worlds
 from tests.support.hostile_text import SENT, acted_upon
 from tests.tui.console_app import Driven
 
@@ -55,13 +53,9 @@ def world() -> Iterator[HostileCluster]:
 
 @asynccontextmanager
 async def session_on(cluster: HostileCluster) -> AsyncIterator[Session]:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
-    client = AdminClient(settings)
-    client.start()
-    try:
+    settings = worlds.settings(cluster)
+    with AdminClient(settings) as client:
         yield Session(client, Context(f"here{SENT}", "test", settings), "tests")
-    finally:
-        client.close()
 
 
 async def test_the_shell_draws_nothing_that_acts(

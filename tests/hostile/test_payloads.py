@@ -22,14 +22,13 @@ from msgspec.structs import replace
 from console.admin.decoding_process import SECONDS, DecodingProcess
 from console.admin.link import Link
 from console.admin.schema_registry import decoder_of
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record, RecordsQuery, RecordsRead
 from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
 from console.session.record_reading import _readable
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.children import Child
 from tests.support.older_brokers import like
@@ -180,10 +179,7 @@ def test_masks_of_documents_in_texts_end() -> None:
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +191,7 @@ def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
 
 
 async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     for topic in numbers:
         await make_topic(link, topic, partitions=1, retention_ms="-1")
     await link.close()

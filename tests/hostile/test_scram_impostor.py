@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
-from console.admin.link import Link, Nodes
+from console.admin.link import Nodes
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -23,15 +23,15 @@ from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 from console.wire.sasl import NotTheBroker, ScramAuthenticator
 from tests.hostile.cluster import HostileCluster, hostile_cluster
+from tests.support import worlds
 
 SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS = 36, 51
 PASSWORD = "correct horse"
 
 
-@pytest.fixture
-def impostor() -> Iterator[HostileCluster]:
-    with hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(scram={"ops": Secret(PASSWORD)}))) as cluster:
-        yield cluster
+impostor = worlds.running(
+    lambda: hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(scram={"ops": Secret(PASSWORD)})))
+)
 
 
 def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int = 1) -> Nodes:
@@ -43,14 +43,11 @@ def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int
     )
 
     async def run() -> Nodes:
-        link = Link(settings)
-        try:
+        async with worlds.linked(settings) as link:
             for _ in range(times - 1):
                 with pytest.raises(AuthenticationFailed):
                     await link.nodes()
             return await link.nodes()
-        finally:
-            await link.close()
 
     return asyncio.run(run())
 
@@ -161,11 +158,8 @@ def test_no_credential_is_hashed_or_sent_with_iterations_out_of_range(number: in
     with hostile_cluster() as cluster:
 
         async def run() -> Outcome:
-            link = Link(ConnectionSettings((cluster.addresses[1],)))
-            try:
+            async with worlds.linked(ConnectionSettings((cluster.addresses[1],))) as link:
                 return (await send(link, request, validate_only=False))[0]
-            finally:
-                await link.close()
 
         outcome = asyncio.run(run())
     assert outcome.failure is not None

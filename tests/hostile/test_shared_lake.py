@@ -91,10 +91,9 @@ def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A process's memory is listed as a plain file, and has nothing at its beginning."""
-    lake = Lake.create(str(tmp_path / "lake"))
     (tmp_path / "lake/runs").mkdir()
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
     memory = tmp_path / "lake/runs/20261121T101600Z-3f9a1c.json"
@@ -152,8 +151,9 @@ def circle(path: Path) -> None:
 
 
 @pytest.mark.parametrize("planted", [pipe, sparse, circle, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_of_a_lake_is_named_or_left_out(tmp_path: Path, planted: Callable[[Path], None]) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_what_is_no_file_of_a_lake_is_named_or_left_out(
+    lake: Lake, tmp_path: Path, planted: Callable[[Path], None]
+) -> None:
     lake.put_run("20260101T000000Z-aaaaaa", {"job": "update"})
     planted(tmp_path / "lake" / "runs" / "20260102T000000Z-aaaaaa.json")
     assert [run["job"] for run in lake.runs()] == ["update"]
@@ -181,8 +181,7 @@ def test_a_key_that_finds_no_room_is_not_there_and_the_next_try_makes_a_whole_on
 
 
 @pytest.mark.parametrize("torn", [b"", b"12345678"])
-def test_a_torn_key_is_said_with_what_to_do_and_never_replaced(tmp_path: Path, torn: bytes) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_a_torn_key_is_said_with_what_to_do_and_never_replaced(lake: Lake, tmp_path: Path, torn: bytes) -> None:
     key = tmp_path / "lake/hmac.key"
     key.write_bytes(torn)
     for opened in (lake.key, lambda: Lake.open(lake.where).key()):

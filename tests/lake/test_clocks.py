@@ -56,7 +56,7 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
 @pytest.mark.xdist_group("spark-two")
 @pytest.mark.takes(40)
 def test_a_wrong_zone_is_refused_with_the_one_that_fits(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each quarter of an hour somebody sets the same again, which says nothing; and now and then something else. What
     dies between the writing of a batch and its being taken back is refused as well."""
@@ -74,7 +74,6 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     (meta / f"{0:020}.log").write_bytes(records)
     log = tmp_path / "request.log"
     log.write_bytes(log_of(lines))
-    lake = Lake.create(str(tmp_path / "lake"))
 
     def update_as(zone: str) -> Report:
         inputs = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "c", 1, zone),))

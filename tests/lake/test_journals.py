@@ -23,7 +23,6 @@ from console.lake.lake import Lake
 from console.lake.landing import JOURNAL as LANDED
 from console.lake.schema import JOURNAL
 from console.model import codes, journal_lines
-from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Broker, LogRange, Partition, ScramCredential, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
@@ -32,20 +31,13 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan import edits as plan_edits
 from console.plan.staged import UNREAD, Staged, Was
+from tests.support import worlds
 
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 WHO = journal_lines.Who("alice", "bob", "carol", "10.1.2.3")
 CLUSTER = "odd/id_1"
 PLANTED = "planted-password-8842"
-ACL = Acl(
-    codes.AclResourceType.parse("TOPIC"),
-    "orders:eu",
-    codes.PatternType.parse("LITERAL"),
-    "User:a",
-    "*",
-    codes.AclOperation.parse("READ"),
-    codes.Permission.parse("ALLOW"),
-)
+ACL = worlds.acl("User:a", "READ", "TOPIC", "orders:eu")
 PAIR = QuotaEntity.of({"user": "a,b", "client-id": None})
 SCRAM = ScramUser("dave", codes.ScramMechanism.parse("SCRAM-SHA-256"))
 TOPIC = Topic(
@@ -496,8 +488,7 @@ def test_a_change_of_any_segment_is_news_of_its_journal_alone(tmp_path: Path) ->
     }
 
 
-def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
     folder = Path(lake.path(LANDED))
     folder.mkdir(parents=True)
     own = journal(tmp_path, journal_entries.intent_line(1, intent([(EDITS[0][0], None)], [[0]])))

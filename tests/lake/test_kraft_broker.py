@@ -19,12 +19,10 @@ import pyarrow as pa
 import pytest
 
 from console.admin.cluster import describe_quorum
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.lake.kraft import ROW_SCHEMA, known_schemas, schemas_of
 from console.lake.redact import HIDDEN, hmac_hex
 from console.model.cluster import Quorum
-from tests.support import kafka_cluster, kafka_jars
+from tests.support import kafka_cluster, kafka_jars, worlds
 from tests.support import record_metadata_schemas as recorded
 from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
@@ -188,11 +186,8 @@ def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
 
 
 async def _quorum(cluster: KafkaCluster) -> Quorum:
-    link = Link(ConnectionSettings(bootstrap=cluster.addresses))
-    try:
+    async with worlds.linked(worlds.settings(cluster)) as link:
         return await describe_quorum(link)
-    finally:
-        await link.close()
 
 
 def _unregister_controller(address: tuple[str, int], controller: int) -> int:

@@ -187,9 +187,8 @@ def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
 
 
 def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
     names = [f"c{number}" for number in range(7)]
     of_clusters = [{"cluster_id": name, "entity_type": "topic", "valid_from": NOON, "new_value": "1"} for name in names]
     gap = {
@@ -237,7 +236,7 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
         assert text.endswith("not polled now: c2")
 
 
-def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
+def test_what_first_polls_showed_is_folded(lake: Lake) -> None:
     """Of a cluster with many values one row, of one with few each; what came later or before is as it was."""
     polled = {"many": NOON, "few": NOON + timedelta(hours=2)}
     rows = [
@@ -258,7 +257,6 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
         {**changed, "valid_from": NOON + timedelta(hours=3), "entity_key": "new", "old_value": None},
     ]
     common = {"entity_type": "topic", "new_value": "1", "source": "snapshot", "is_current": True, "attribution": "none"}
-    lake = Lake.create(str(tmp_path / "lake"))
     delta_lake.put(lake, schema.HISTORY, arrow_rows(schema.HISTORY, [{**common, **row} for row in rows]))
     opened = reader.Tables(lake.where)
     found = reader.timeline(opened, reader.Wanted(), folded=True)
@@ -283,12 +281,11 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_what_the_first_poll_showed_is_no_change(tmp_path: Path) -> None:
+def test_what_the_first_poll_showed_is_no_change(lake: Lake) -> None:
     polled = NOON - 500 * MINUTE
     (*_, written) = (row for row in sample_lake.history(CLUSTER, NOON) if row[12] == "kraft_log" and row[4] is None)
     seen = (*written[:6], polled, *written[7:12], "snapshot")
     changed = (*written[:3], "flush.ms", *written[4:12], "snapshot")
-    lake = Lake.create(str(tmp_path / "lake"))
     delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", [seen, changed, written]))
     opened = reader.Tables(lake.where)
     first = reader.first_polls(opened, [written[0]]).get(written[0])
@@ -327,8 +324,7 @@ def test_what_is_shown_stays_of_one_version_while_others_write(tmp_path: Path) -
         assert again.is_latest
 
 
-def test_a_table_that_was_not_there_is_seen_to_come(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_a_table_that_was_not_there_is_seen_to_come(lake: Lake) -> None:
     with closing(reader.Tables(lake.where)) as opened:
         assert reader.drift(opened) == []
         assert opened.is_latest
@@ -414,9 +410,8 @@ def test_the_rows_that_were_made_last_hold(
         assert {(row.cluster_id, row.entity_type, row.entity_key, row.attr, row.new_value) for row in found} == wanted
 
 
-def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> None:
+def test_an_hour_of_usage_that_was_made_again_counts_once(lake: Lake) -> None:
     """By hours since 1970, whatever this host's time zone is: India's hours are others."""
-    lake = Lake.create(str(tmp_path / "lake"))
     rows = sample_lake.usage(CLUSTER, NOON)
     delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]
@@ -472,8 +467,7 @@ def test_violations_of_a_policy_by_an_entity_are_replaced_together(tmp_path: Pat
         {"deletionVector": {"storageType": "u"}},
     ],
 )
-def test_a_log_that_says_nonsense_is_damaged(tmp_path: Path, bad: dict[str, Any]) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_a_log_that_says_nonsense_is_damaged(lake: Lake, bad: dict[str, Any]) -> None:
     delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
     add = {
         "path": "in_day=2026-11-20/x.parquet",
@@ -509,8 +503,7 @@ ADDED = {"path": "in_day=2026-11-20/x.parquet", "partitionValues": {}, "size": 1
         ({"checkpoint": ".checkpoint.0000000001.0000000002.parquet"}, "this checkpoint is of several files, or of V2"),
     ],
 )
-def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: dict[str, Any], said: str) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_what_delta_has_and_kac_does_not_read_is_named(lake: Lake, action: dict[str, Any], said: str) -> None:
     delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
     first, second = (Path(lake.folder(schema.SNAPSHOT), delta_log.log_file(number)) for number in (0, 1))
     if "checkpoint" in action:
@@ -536,8 +529,7 @@ def test_what_delta_has_and_kac_does_not_read_is_named(tmp_path: Path, action: d
         ("", "it is empty"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, text: str, said: str) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_what_is_damaged_is_named(lake: Lake, text: str, said: str) -> None:
     delta_lake.put(lake, schema.SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
     Path(lake.folder(schema.SNAPSHOT), delta_log.log_file(1)).write_text(text)
     with (
@@ -548,8 +540,7 @@ def test_what_is_damaged_is_named(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(e.value)
 
 
-def test_the_log_read_here_is_what_delta_says(tmp_path: Path) -> None:
-    lake = Lake.create(str(tmp_path / "lake"))
+def test_the_log_read_here_is_what_delta_says(lake: Lake) -> None:
     for number in range(7):
         rows = sample_lake.arrow("drift", sample_lake.drift(f"cluster {number}%", NOON))
         delta_lake.put(lake, schema.DRIFT, rows, overwrite=number % 3 == 2)

@@ -39,6 +39,7 @@ from tests.contract import controllers as contract
 from tests.contract.answers import differences
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, topic
+from tests.support import worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.manual_clock import ManualClock
@@ -52,17 +53,11 @@ SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[ThreadedCluster]:
-    """One that nothing changes."""
-    with run_in_thread(SPEC) as running:
-        yield running
+shared = worlds.cluster(SPEC, scope="module")
+"""One that nothing changes."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(controllers=3, observers=1, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
 
 def at(cluster: ThreadedCluster) -> tuple[str, str]:
@@ -403,11 +398,8 @@ def real() -> Iterator[QuorumCluster]:
     yield from running(lambda: QuorumCluster(observers=1))
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaCommands]:
-    """Kafka's commands; 4.4 was published without them."""
-    with KafkaCommands(KAFKA_4_3) as commands:
-        yield commands
+kafka = worlds.running(lambda: KafkaCommands(KAFKA_4_3), scope="module")
+"""Kafka's commands; 4.4 was published without them."""
 
 
 def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

@@ -37,9 +37,7 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.model import changes
-from console.model.acl import Acl
 from console.model.cluster import Partition, Reassignment, ReplicaLogs, Topic
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.elections import UncleanElection, leaders_by_broker, needs_preferred, unclean_election
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -63,6 +61,7 @@ from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.embedded.record_batches import batch
 from tests.embedded.test_state_laws import BROKERS, fresh
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cpu_time import least_cpu_seconds
 from tests.support.cutting_proxy import Cut, CuttingProxy
@@ -436,17 +435,7 @@ async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(caps
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2)))
         assert start_move(cluster, "orders", 0, (2, 1)).code == 0
         for kind, name in (("TOPIC", "orders"), ("CLUSTER", "kafka-cluster")):
-            cluster.state.add_acl(
-                Acl(
-                    AclResourceType.parse(kind),
-                    name,
-                    PatternType.parse("LITERAL"),
-                    "User:alice",
-                    "*",
-                    AclOperation.parse("DESCRIBE"),
-                    Permission.parse("ALLOW"),
-                )
-            )
+            cluster.state.add_acl(worlds.acl("User:alice", "DESCRIBE", kind, name))
         async with session_on(
             cluster, security_protocol="SASL_PLAINTEXT", sasl=SaslSettings("PLAIN", "alice", Secret("b"))
         ) as session:
@@ -492,12 +481,7 @@ FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("racked_cluster", known=1)
 
 
 async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:

@@ -41,17 +41,13 @@ from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.triage.events import Event, Kind
 from console.tui.app import Console
+from tests.support import worlds
 from tests.support.children import Child
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
 
 class Watching:

@@ -39,17 +39,14 @@ from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.wire.frames import decode_body, decode_request
 from console.wire.schemas import api_name, messages
+from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.children import Child
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.record_harmless_configs import definitions
 
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(scenario="incident")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
 
 def record(cluster: ThreadedCluster, file: Path, *arguments: str) -> int:
@@ -197,24 +194,12 @@ HOSTILE = (
 
 async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
     from console.embedded.replicas import new_topic
-    from console.model.acl import Acl
-    from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
     from console.model.config import topic_resource
 
     def fill(c: Any) -> None:
         c.state.put_topic(new_topic(HOSTILE[0], [(1, 2, 3)] * 3, [1, 2, 3]))
         c.state.alter_config(topic_resource(HOSTILE[0]), {"cleanup.policy": "compact", "retention.ms": "4242"})
-        c.state.add_acl(
-            Acl(
-                AclResourceType(3),
-                HOSTILE[2],
-                PatternType(4),
-                HOSTILE[1],
-                HOSTILE[3],
-                AclOperation(3),
-                Permission(3),
-            )
-        )
+        c.state.add_acl(worlds.acl(HOSTILE[1], "READ", "GROUP", HOSTILE[2], pattern="PREFIXED", host=HOSTILE[3]))
 
     with run_in_thread(ClusterSpec(scenario="incident")) as running:
         running.call(fill)

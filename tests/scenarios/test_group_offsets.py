@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +36,7 @@ from console.plan.kinds.group_offsets import REQUEST_BYTES
 from console.wire.fields import for_version
 from tests.broker.test_nouns import in_process
 from tests.broker.test_read_groups import joining
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.group_flow_cases import Case, parameters
 from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
@@ -52,12 +53,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
         yield running
 
 
-@pytest.fixture
-async def embedded_client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), visible_timeout=0.05))
-    made.start()
-    yield made
-    made.close()
+embedded_client = worlds.client("cluster", visible_timeout=0.05)
 
 
 @pytest.fixture(params=["like 4.4", "like 3.9", "plain_cluster", "kafka39"])
@@ -74,11 +70,8 @@ async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 @parameters
 async def test_cases(case: Case, bootstrap: str, name: str, tmp_path: Path) -> None:
     settings = ConnectionSettings(parse_bootstrap(bootstrap), visible_timeout=0.05)
-    link = Link(settings)
-    try:
+    async with worlds.linked(settings) as link:
         await make_topic(link, name, partitions=3, retention_ms="-1")
-    finally:
-        await link.close()
     with AdminClient(settings) as client:
         await case(client, bootstrap, name, tmp_path)
 
@@ -105,13 +98,9 @@ async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, m
             running.state.groups[name] = group
         (address,) = running.addresses.values()
         running.state.logs["orders", 0], running.state.logs["orders", 1] = PartitionLog(), PartitionLog()
-        made = AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3))
-        made.start()
-        try:
+        with AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3)) as made:
             running.faults.add(Fault(Cut(moment), api=api, times=1))
             report = await change(made, LOST[api])
-        finally:
-            made.close()
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
         assert statuses == {Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN}, report
         assert running.counters.total(api).requests == 1
@@ -156,9 +145,7 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
             running.state.logs["orders", number] = PartitionLog()
         running.state.groups["billing"] = group
         (address,) = running.addresses.values()
-        made = AdminClient(ConnectionSettings((address,)))
-        made.start()
-        try:
+        with AdminClient(ConnectionSettings((address,))) as made:
             text = "x" * 400
             report = await change(made, f"reset group billing to offset 0 metadata {text}")
             assert report.ok
@@ -171,8 +158,6 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
             assert {each.metadata for each in group.offsets.values()} == {""}
             # Which cluster answers is asked before each step, and on the connection of each change.
             assert running.counters.total().requests < 50 + 25 * commits
-        finally:
-            made.close()
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -208,12 +193,7 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
 # -- on real brokers --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses, visible_timeout=0.05))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("kafka", visible_timeout=0.05)
 
 
 FORMS = (
@@ -235,10 +215,7 @@ SCOPES = (
 )
 
 
-@pytest.fixture(scope="module")
-def tool() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as running:
-        yield running
+tool = worlds.running(KafkaCommands, scope="module")
 
 
 async def test_every_form_is_what_kafkas_own_tool_exports(

@@ -10,7 +10,7 @@ import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,7 +24,6 @@ from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 from console.admin import changes, configs
 from console.admin.client import AdminClient
 from console.admin.errors import ReadOnly
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.mcp.bounds import HIDDEN, LARGEST, LONGEST_TEXT
 from console.cli.mcp.command import reading_client
@@ -32,8 +31,8 @@ from console.cli.mcp.proposing import Proposals
 from console.cli.mcp.queries import Queries
 from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service
 from console.cli.mcp.tools import TOOLS, Offer
-from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, start_move, striped
 from console.embedded.spec import ClusterSpec
@@ -43,6 +42,7 @@ from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTo
 from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from tests.support import worlds
 from tests.support.children import Child
 from tests.support.hostile_text import acted_upon
 from tests.support.kafka_cluster import KafkaCluster
@@ -58,13 +58,6 @@ CHANGING = ("alter", "create", "delete", "incremental", "update", "elect", "writ
 """How the names of APIs begin that change something."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(_fill)
-        yield running
-
-
 def _fill(cluster: EmbeddedCluster) -> None:
     state = cluster.state
     for name in ("orders", "returns"):
@@ -74,6 +67,9 @@ def _fill(cluster: EmbeddedCluster) -> None:
     state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1048576.0})
     code = (AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL"), "User:bob", "*")
     state.add_acl(Acl(*code, AclOperation.parse("READ"), Permission.parse("ALLOW")))
+
+
+cluster = worlds.cluster(ClusterSpec(brokers=3), _fill)
 
 
 @asynccontextmanager
@@ -215,7 +211,7 @@ async def test_a_session_of_all_tools_changes_nothing(cluster: ThreadedCluster) 
 
 
 def _context(cluster: ThreadedCluster, **more: Any) -> Context:
-    return Context("test", "tests", ConnectionSettings(parse_bootstrap(cluster.bootstrap)), **more)
+    return Context("test", "tests", worlds.settings(cluster), **more)
 
 
 async def test_its_client_sends_no_change_whatever_the_context_allows(cluster: ThreadedCluster) -> None:
@@ -655,7 +651,7 @@ async def retention(client: AdminClient) -> str | None:
 
 async def test_a_session_of_all_tools_on_real_brokers(plain_cluster: KafkaCluster) -> None:
     bootstrap = ",".join(f"{host}:{port}" for host, port in plain_cluster.addresses)
-    client = AdminClient(ConnectionSettings(plain_cluster.addresses))
+    client = AdminClient(worlds.settings(plain_cluster))
     client.start()
     try:
         made = CreateTopics((NewTopic(TOPIC, 3, 3),))

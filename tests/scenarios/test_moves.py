@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import caught_up, new_topic, start_move
@@ -46,6 +44,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.triage.symptoms import Subject
 from tests.scenarios.test_elections import ran, session_on
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import BOTH, RACKS
@@ -237,7 +236,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
             return
         assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
         assert set(partition.isr) == {1, 3}
-        async with watching(ConnectionSettings(tuple(cluster.addresses.values()))) as it:
+        async with watching(worlds.settings(cluster)) as it:
             await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
         await cluster.broker_up(2)
         partition = cluster.state.topics["orders"].partitions[0]
@@ -253,12 +252,7 @@ REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 DRAINED = 3
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
-    made.start()
-    yield made
-    made.close()
+client = worlds.client("racked_cluster", known=1)
 
 
 async def polled(client: AdminClient) -> Session:

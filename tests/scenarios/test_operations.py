@@ -20,7 +20,6 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
@@ -40,6 +39,7 @@ from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
+from tests.support import worlds
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.manual_clock import ManualClock
@@ -122,7 +122,7 @@ class World:
 async def world_of(spec: ClusterSpec | None = None) -> AsyncIterator[World]:
     clock = ManualClock()
     async with EmbeddedCluster(spec or ClusterSpec(brokers=4, racks=RACKS), clock) as cluster:
-        with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+        with AdminClient(worlds.settings(cluster)) as client:
             timed = Clock(lambda: datetime.fromtimestamp(clock.time(), UTC), clock.time)
             yield World(cluster, clock, Session(client, Context("test", "tests", client.settings), "moves", timed))
 
@@ -489,14 +489,7 @@ DRAIN_POINTS = (
 """Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
 
 
-@pytest.fixture
-async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses))
-    made.start()
-    try:
-        yield made
-    finally:
-        made.close()
+client = worlds.client("racked_cluster")
 
 
 class Load:

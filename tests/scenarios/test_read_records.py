@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,7 +17,6 @@ from console.admin.errors import BrokerError
 from console.admin.link import LONG, Link, aside
 from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.spec import ClusterSpec
@@ -28,22 +27,19 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.secret import Secret
 from console.present.records import kind
 from tests.embedded.poisoned import poisoned
+from tests.support import worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    """Ten records in partition 0 of orders, three in partition 1."""
-    with poisoned() as cluster:
-        yield cluster
+running = worlds.running(poisoned, scope="module")
+"""Ten records in partition 0 of orders, three in partition 1."""
 
 
 @pytest.fixture
 async def own_link(running: ThreadedCluster) -> AsyncIterator[Link]:
     """Connected to it; no fault is left behind."""
-    made = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    made = Link(worlds.settings(running))
     yield made
     await made.close()
     running.call(lambda one: one.faults.clear())
@@ -184,13 +180,10 @@ async def test_records_that_are_deleted_during_the_read_are_said(running: Thread
 
 async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json() -> None:
     with run_in_thread(ClusterSpec(scenario="groups")) as groups:
-        own_link = Link(ConnectionSettings(parse_bootstrap(groups.bootstrap)))
-        try:
+        async with worlds.linked(worlds.settings(groups)) as own_link:
             found = await read_records(
                 own_link, model_records.RecordsQuery("logistics.shipments", 2, model_records.OfGroup("dispatch"))
             )
-        finally:
-            await own_link.close()
     assert [kind(record.value) for record in found.records] == ["binary", "json", "json"]
 
 
@@ -422,8 +415,7 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
 async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
     """2.8 returns what its log holds; brokers from 4.0 on hold only v2."""
-    link = Link(ConnectionSettings(bootstrap=kafka28.addresses))
-    try:
+    async with worlds.linked(worlds.settings(kafka28)) as link:
         await make_topic(link, name, message_format_version=stored)
         # zstd needs v2 (KIP-110); lz4 of v0 has checksums of its own (KIP-57), which no library checks so.
         for codec in CODECS[: magic + 3]:
@@ -445,8 +437,6 @@ async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stor
         assert newest.records == found.records[-13:]
         middle = await read_all(link, model_records.RecordsQuery(name, 0, model_records.FromOffset(15), 4))
         assert [record.offset for record in middle.records] == [15, 16, 17, 18]
-    finally:
-        await link.close()
 
 
 async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster, link: Link, name: str) -> None:
@@ -458,13 +448,10 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
     may_see = Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
     assert await applied(link, CreateAcls((may_see,)))
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
-    alice = Link(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl))
-    try:
+    async with worlds.linked(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
         with pytest.raises(BrokerError, match="may not be read") as refused:
             await read_records(alice, model_records.RecordsQuery(name))
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
-    finally:
-        await alice.close()
 
 
 async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, name: str) -> None:

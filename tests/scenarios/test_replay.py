@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from console.admin.changes import send
-from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
@@ -28,6 +26,7 @@ from console.wire.answer_parts import likeness
 from console.wire.assignments import consumer_assignment
 from console.wire.frames import decode_body
 from console.wire.schemas import messages
+from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.recorded_polls import compare, timeless, watched
@@ -202,14 +201,11 @@ TOPIC = "replayed"
 @pytest.mark.takes(25)
 async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
     """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
-    settings = ConnectionSettings(own_cluster.addresses)
-    link = Link(settings)
-    try:
+    settings = worlds.settings(own_cluster)
+    async with worlds.linked(settings) as link:
         assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
         impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})
         await send(link, impossible, validate_only=False)
-    finally:
-        await link.close()
 
     def step(number: int) -> None:
         if number == 3:

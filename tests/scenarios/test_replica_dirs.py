@@ -16,12 +16,10 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
 from console.admin.link import until_settled
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replica_dirs import copy_of, dir_of
-from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -39,28 +37,26 @@ from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.embedded.apply_fronts import Kac, commands_on
+from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running
+from tests.support.worlds import Kac
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 DIRS = ("/data1", "/data2")
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    """Two brokers with two directories; each partition holds a gigabyte, and takes 20 s to copy."""
-    with run_in_thread(ClusterSpec(brokers=2, static_configs={"log.dirs": ",".join(DIRS)})) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", ((1, 2), (2, 1)), (1, 2))))
-        running.call(lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=2, static_configs={"log.dirs": ",".join(DIRS)}),
+    worlds.topic("orders", ((1, 2), (2, 1)), brokers=(1, 2)),
+    lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}),
+)
+"""Two brokers with two directories; each partition holds a gigabyte, and takes 20 s to copy."""
 
 
-@pytest.fixture
-def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    return commands_on(cluster, capsys)
+kac = worlds.commands()
 
 
 def place(cluster: ThreadedCluster) -> str:
@@ -178,12 +174,8 @@ def _one_broker(release: str, properties: dict[str, str]) -> KafkaCluster:
 
 @asynccontextmanager
 async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
-    client = AdminClient(ConnectionSettings(parse_bootstrap(where.bootstrap)))
-    client.start()
-    try:
+    with AdminClient(worlds.settings(where)) as client:
         yield Session(client, Context("test", "tests", client.settings), "run")
-    finally:
-        client.close()
 
 
 async def with_records(session: Session, where: TwoDirs, topic: str, records: int = 20) -> None:

@@ -16,9 +16,8 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.client import AdminClient
-from console.admin.link import Link, until_settled
+from console.admin.link import until_settled
 from console.admin.partitions import log_ranges, tiered_offsets
-from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.partition_log import PartitionLog
@@ -27,6 +26,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.cluster import TieredOffsets
 from console.model.config import topic_resource
 from console.session.session import Session
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands
@@ -54,7 +54,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
 
 
 async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> None:
-    with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+    with AdminClient(worlds.settings(cluster)) as client:
         session = Session(client, Context("test", "tests", client.settings), "run")
         found, failures = await client.run(tiered_offsets, [COLD, WARM])
         pending = (1_000, -1) if cluster.release.name == "4.4" else (None, None)
@@ -142,9 +142,8 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
     tiered: KafkaCluster, commands: KafkaCommands, name: str
 ) -> None:
     """Partition 0 has segments that were copied and deleted here, partition 1 has none."""
-    link = Link(ConnectionSettings(bootstrap=tiered.addresses))
-    places = [(name, 0), (name, 1)]
-    try:
+    async with worlds.linked(worlds.settings(tiered)) as link:
+        places = [(name, 0), (name, 1)]
         await make_topic(
             link, name, partitions=2, remote_storage_enable="true", segment_bytes="1048576", local_retention_bytes="1"
         )
@@ -162,8 +161,6 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
             attempts=1_000,
         )
         logs, _ = await log_ranges(link, places)
-    finally:
-        await link.close()
     asked = ["earliest-local", "latest-tiered", "earliest-pending-upload"]
     if tiered.version == KAFKA_3_9:  # what is still to be copied is told since 4.2 (KIP-1023)
         asked.pop()

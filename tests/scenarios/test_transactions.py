@@ -5,18 +5,14 @@ at each step."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from console.admin.changes import send
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.transactions import MAX_PATTERNS, describe_transactions, list_transactions, poll_transactions
@@ -30,9 +26,9 @@ from console.embedded.spec import ClusterSpec, SaslSpec, clusters_of
 from console.embedded.tables import NO_LEADER
 from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.model.transactions import OpenTransaction, Standing, Transactions, verdict
+from tests.support import worlds
 from tests.support.changing import applied, outcomes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands
@@ -42,15 +38,7 @@ from tests.support.transactional_client import TransactionalClient
 PASSWORD = Secret("of alice")
 
 
-DENIED = Acl(
-    codes.AclResourceType.parse("TRANSACTIONAL_ID"),
-    "payments-",
-    codes.PatternType.parse("PREFIXED"),
-    "User:alice",
-    "*",
-    codes.AclOperation.parse("DESCRIBE"),
-    codes.Permission.parse("DENY"),
-)
+DENIED = worlds.acl("User:alice", "DESCRIBE", "TRANSACTIONAL_ID", "payments-", pattern="PREFIXED", permission="DENY")
 
 
 PLACES = [
@@ -258,9 +246,6 @@ async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str
 # -- on real brokers --------------------------------------------------------------------------------------------------
 
 
-VERIFICATION = "transaction.partition.verification.enable"
-
-
 LONG_AGO = 20 * 60 * 1000
 """Older than transactions may be by default, milliseconds."""
 
@@ -274,38 +259,14 @@ TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 Kac = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-async def unverified(link: Link) -> AsyncIterator[None]:
-    """Leaders take transactional records that no coordinator knows of."""
-    everyone = ConfigResource(codes.BROKER, "")
-    await send(
-        link,
-        changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.SET, "false"),)}),
-        validate_only=False,
-    )
-    yield
-    await send(
-        link, changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.DELETE),)}), validate_only=False
-    )
-
-
-@pytest.fixture(scope="module")
-def commands() -> Iterator[KafkaCommands]:
-    with KafkaCommands() as made:
-        yield made
+commands = worlds.running(KafkaCommands, scope="module")
 
 
 @pytest.fixture
 def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
     """`kac run` against the cluster: (exit code, output, complaints)."""
-    environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-
-    def run(script: str) -> tuple[int, str, str]:
-        words = [sys.executable, "-m", "console", "run", "-b", kafka.bootstrap, "-e", script]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environ)
-        return done.returncode, done.stdout, done.stderr
-
-    return run
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    return lambda script: worlds.process("run", "-b", kafka.bootstrap, "-e", script, **home)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -33,7 +32,6 @@ from console.flight.answer import HANDSHAKE
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.model import changes, codes
-from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.parts import Part
 from console.model.secret import Secret
@@ -44,8 +42,8 @@ from console.triage.cause import Certainty
 from console.triage.causes import access
 from console.triage.diagnosis import Verdict
 from console.triage.symptoms import Subject
-from tests.scenarios.test_transactions import LONG_AGO, VERIFICATION, client_of, leave_hanging, now_ms
-from tests.support import certificates
+from tests.scenarios.test_transactions import LONG_AGO, client_of, leave_hanging, now_ms
+from tests.support import certificates, worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.paces import poll_often
@@ -53,14 +51,12 @@ from tests.support.real_clusters import BOTH
 from tests.support.recorded_polls import replayed, watched
 from tests.support.triage_watch import bootstrap, found, watching
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
-        # Two brokers could not make it.
-        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    worlds.topic("orders", 6, 3),
+    # Two brokers could not make it.
+    worlds.topic("__consumer_offsets", [(1, 2)], internal=True),
+)
 
 
 def triage(cluster: ThreadedCluster, *arguments: str) -> int:
@@ -186,15 +182,7 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
     """It is no trouble before an ACL lets somebody begin one."""
     factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
-    allowed = Acl(
-        codes.AclResourceType.parse(kind),
-        "pay",
-        codes.PatternType.parse("PREFIXED"),
-        "User:pay",
-        "*",
-        codes.AclOperation.parse("WRITE"),
-        codes.Permission.parse("ALLOW"),
-    )
+    allowed = worlds.acl("User:pay", "WRITE", kind, "pay", pattern="PREFIXED")
     with run_in_thread(spec) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
         running.call(lambda c: c.state.add_acl(allowed))
@@ -206,15 +194,7 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
     poll_often(monkeypatch, 0.3, Part.LOGS, Part.ACLS)
     monkeypatch.setattr(access, "QUIET", 2.0)
-    denied = Acl(
-        codes.AclResourceType.parse("TOPIC"),
-        "orders",
-        codes.PatternType.parse("LITERAL"),
-        "User:writer",
-        "*",
-        codes.AclOperation.parse("WRITE"),
-        codes.Permission.parse("DENY"),
-    )
+    denied = worlds.acl("User:writer", "WRITE", "TOPIC", "orders", permission="DENY")
 
     def write(running: EmbeddedCluster) -> None:
         log = running.state.logs.setdefault(("orders", 0), PartitionLog())
@@ -248,21 +228,6 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
     async with AIOKafkaProducer(bootstrap_servers=where, acks=acks) as producer:
         for number in range(count):
             await producer.send_and_wait(topic, f"{number}".encode(), partition=0)
-
-
-@pytest.fixture
-async def unverified(link: Link) -> AsyncIterator[None]:
-    """Leaders take transactional records that no coordinator knows of."""
-    everyone = ConfigResource(codes.BROKER, "")
-    await send(
-        link,
-        changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.SET, "false"),)}),
-        validate_only=False,
-    )
-    yield
-    await send(
-        link, changes.AlterConfigs({everyone: (changes.ConfigOp(VERIFICATION, codes.DELETE),)}), validate_only=False
-    )
 
 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
@@ -310,15 +275,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
     """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
-    shown = Acl(
-        codes.AclResourceType.parse("CLUSTER"),
-        "kafka-cluster",
-        codes.PatternType.parse("LITERAL"),
-        "User:somebody",
-        "*",
-        codes.AclOperation.parse("DESCRIBE"),
-        codes.Permission.parse("ALLOW"),
-    )
+    shown = worlds.acl("User:somebody", "DESCRIBE", "CLUSTER", "kafka-cluster")
     assert await applied(link, changes.CreateAcls((shown,)))
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
     settings = ConnectionSettings(bootstrap=kafka.login_addresses, security_protocol="SASL_PLAINTEXT", sasl=sasl)
@@ -336,13 +293,11 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
     """Kafka 4.3 describes it."""
-    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    client.start()
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
 
-    async def cordoned() -> list[bool]:
-        return [each.cordoned for each in (await client.run(describe_log_dirs, [1])).dirs[1]]
+        async def cordoned() -> list[bool]:
+            return [each.cordoned for each in (await client.run(describe_log_dirs, [1])).dirs[1]]
 
-    try:
         (path,) = (each.path for each in (await client.run(describe_log_dirs, [1])).dirs[1])
         assert await cordoned() == [False]
         mine = ConfigResource(codes.BROKER, "1")
@@ -351,8 +306,6 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
             assert all(each.ok for each in await client.run(send, change, validate_only=False))
             found = await until_settled(cordoned, lambda seen: seen[0] is (op[0] != codes.SET), within=30, attempts=100)  # noqa: B023
             assert found == wanted
-    finally:
-        client.close()
 
 
 @pytest.mark.broker

@@ -21,9 +21,8 @@ from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError, BrokerError
 from console.admin.settings import ConnectionSettings
 from console.cli.triage import watch_verdicts
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.journal.operations import Over, operation_line
 from console.model.changes import CreateTopics, NewTopic
@@ -40,6 +39,7 @@ from console.session.snapshot_reader import Refused
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
+from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import KAFKA_3_9, running
@@ -69,18 +69,17 @@ class Asked:
                 hand.now += seconds
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
-        # Two brokers could not make it.
-        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    worlds.topic("orders", 6, 3),
+    # Two brokers could not make it.
+    worlds.topic("__consumer_offsets", [(1, 2)], internal=True),
+)
 
 
 @asynccontextmanager
 async def polling(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Poller, Asked, Session]]:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    settings = worlds.settings(cluster)
     with AdminClient(settings) as client:
         asked = Asked(client)
         session = Session(asked, Context("test", "tests", settings, **changes))
@@ -338,7 +337,7 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
     three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:
     """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
-    settings = ConnectionSettings(bootstrap=three.addresses)
+    settings = worlds.settings(three)
 
     def note(what: str, seconds: float) -> None:
         record_property(what, round(seconds, 2))
@@ -392,7 +391,7 @@ async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
 
 
 async def _leader(three: KafkaCluster) -> int:
-    with AdminClient(ConnectionSettings(bootstrap=three.addresses)) as client:
+    with AdminClient(worlds.settings(three)) as client:
         return (await client.run(describe_quorum)).leader_id
 
 

@@ -47,10 +47,10 @@ COLUMNS = {
     ),
     "usage": Added(
         "console/present/lake_rows.py",
-        '    present_columns.Column("throttled_requests", present_columns.OBJECT,',
-        """    present_columns.Column(
+        '    columns.Column("throttled_requests", columns.OBJECT,',
+        """    columns.Column(
         "times",
-        present_columns.OBJECT | present_columns.SHOWN,
+        columns.OBJECT | columns.SHOWN,
         lambda row: len(row.series),
         "number",
         title="Minutes",

@@ -186,7 +186,7 @@ INSERTED = (
     ("console/admin/quotas.py", "AlterQuotas: QuotaSender", ", AlterShares: _Shares", True),
     ("console/admin/quotas.py", "from console.model.changes import AlterQuotas", ", AlterShares", True),
     ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),
-    ("console/language/verbs/__init__.py", "    *show.VERBS,\n", "    *share.VERBS,\n", False),
+    ("console/language/verbs/__init__.py", "show, listing", "share, ", False),
 )
 """Where what stands there once gets a line more: file, what is there, what is added, whether behind it."""
 

@@ -49,13 +49,11 @@ INSERTED = (
     ("console/session/parts.py", "    Part.VIEWS: ", "    Part.RACKS: Paces(events=0.1, screen=30.0),\n"),
     (
         "console/present/kinds.py",
-        "KINDS: Mapping[str, present_columns.Columns[Any]]",
-        """RACKS: present_columns.Columns[tuple[str, int]] = present_columns.Columns(
-    present_columns.Column(
-        "name", present_columns.EVERYWHERE, lambda row: row[0], layout=ScreenColumn("name", "Rack")
-    ),
-    present_columns.Column(
-        "brokers", present_columns.EVERYWHERE, lambda row: row[1], "number", layout=ScreenColumn("brokers", "Brokers")
+        "KINDS: Mapping[str, columns.Columns[Any]]",
+        """RACKS: columns.Columns[tuple[str, int]] = columns.Columns(
+    columns.Column("name", columns.EVERYWHERE, lambda row: row[0], layout=ScreenColumn("name", "Rack")),
+    columns.Column(
+        "brokers", columns.EVERYWHERE, lambda row: row[1], "number", layout=ScreenColumn("brokers", "Brokers")
     ),
 )
 

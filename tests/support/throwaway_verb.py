@@ -102,7 +102,7 @@ def add_to(tree: Path, verb: str) -> tuple[str, ...]:
     module = f"console/language/verbs/{verb}.py"
     (tree / module).write_text(MODULES[verb])
     registry = (tree / REGISTRY).read_text()
-    for before, line in (("    undo,\n", f"    {verb},\n"), ("    *undo.VERBS,\n", f"    *{verb}.VERBS,\n")):
+    for before, line in (("    undo,\n", f"    {verb},\n"), ("undo, revert", f"{verb}, ")):
         assert registry.count(before) == 1
         registry = registry.replace(before, line + before)
     (tree / REGISTRY).write_text(registry)

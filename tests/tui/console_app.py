@@ -94,6 +94,11 @@ class Driven:
         """All lines."""
         return "\n".join(self.lines)
 
+    @property
+    def edits(self) -> list[Any]:
+        """The edits of the plan, in their order."""
+        return [each.edit for each in self.app.session.plan.staged]
+
     def line(self, part: str) -> str:
         """The first line that contains a text. Raises AssertionError where none does."""
         found = next((line for line in self.lines if part in line), None)
@@ -110,8 +115,13 @@ class Driven:
         except TimeoutError:
             raise AssertionError(f"{what} did not come in {PATIENCE:g} s:\n{self.text}") from None
 
-    async def press(self, *keys: str) -> None:
-        """Press keys, all at once, and wait until what they started is done."""
+    async def press(self, *keys: str, shows: str = "") -> None:
+        """Press keys, all at once, and wait until what they started is done.
+
+        Args:
+            keys: their names in Textual.
+            shows: a text to wait for on the screen after that; ``""`` for none. `type` and `command` have it also.
+        """
         driver = self.app._driver
         assert driver is not None
         for key in keys:
@@ -124,16 +134,27 @@ class Driven:
                 await asyncio.sleep(SPELL)
                 await self.painted()
         await self.settle()
+        if shows:
+            await self.shows(shows)
 
-    async def type(self, text: str) -> None:
-        """Type a text."""
+    async def type(self, text: str, *keys: str, shows: str = "") -> None:
+        """Type a text, and press keys after it."""
         await self.press(*("space" if char == " " else char for char in text))
+        if keys:
+            await self.press(*keys)
+        if shows:
+            await self.shows(shows)
 
-    async def command(self, text: str) -> None:
+    async def command(self, text: str, shows: str = "") -> None:
         """Enter a command in the bar."""
         await self.press("colon")
         self.app.bar.line.open(text=text)
-        await self.press("enter")
+        await self.press("enter", shows=shows)
+
+    async def filter(self, text: str, shows: str = "") -> None:
+        """Show only the rows with a text."""
+        await self.press("slash")
+        await self.type(text, "enter", shows=shows)
 
     async def painted(self) -> None:
         """Wait until all widgets have handled what was sent to them and what that sent in turn, and are laid out."""
@@ -195,9 +216,10 @@ class Driven:
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
 
-    async def shows(self, part: str) -> None:
-        """Wait until a text is on the screen."""
-        await self.until(lambda: part in self.text, repr(part))
+    async def shows(self, *parts: str) -> None:
+        """Wait until texts are on the screen, for one after the other."""
+        for part in parts:
+            await self.until(lambda part=part: part in self.text, repr(part))  # type: ignore[misc]
 
 
 @asynccontextmanager
@@ -235,14 +257,10 @@ async def driven_on(
     **changes: Any,
 ) -> AsyncIterator[Driven]:
     """Open the console on a cluster, over sockets. changes: of its context."""
-    client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
-    client.start()
-    try:
+    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
         app = Console(
             Session(client, Context("test", "tests", client.settings, **changes)),
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),
         )
         async with app.run_test(size=size) as pilot:
             yield Driven(app, pilot, client)
-    finally:
-        client.close()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from textual.app import App, ComposeResult
 from textual.message import Message
+from textual.pilot import Pilot
 from textual.widget import Widget
 
 from themes import DARK, DEFAULTS, THEMES, native_ansi
+
+W = TypeVar("W", bound=Widget)
 
 
 class Stage(App[None]):
@@ -48,3 +53,10 @@ class Stage(App[None]):
     def widths(self) -> set[int]:
         """How many cells the lines of the screen take."""
         return {strip.cell_length for strip in self.screen._compositor.render_strips()}
+
+
+@asynccontextmanager
+async def shown(app: Stage, kind: type[W], size: tuple[int, int]) -> AsyncIterator[tuple[Stage, Pilot[Any], W]]:
+    """Run the app at a size: itself, what presses its keys, and its widget of a kind."""
+    async with app.run_test(size=size) as pilot:
+        yield app, pilot, app.query_one(kind)

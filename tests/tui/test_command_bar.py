@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.stage import Stage
+from tests.tui.stage import Stage, shown
 from widgets import command_bar
 from widgets.row_source import ListRows
 from widgets.row_table import RowTable
@@ -51,6 +53,17 @@ def make_table() -> RowTable:
 
 def stage() -> Stage:
     return Stage(make_bar, make_table, hear=(command_bar.CommandBar.BarMessage,))
+
+
+@asynccontextmanager
+async def opened(
+    mode: Any, text: str = "", *, prompt: str | None = None, size: tuple[int, int] = (60, 10)
+) -> AsyncIterator[tuple[Stage, Pilot[Any], command_bar.CommandBar]]:
+    """The bar above a table, open in a mode with a text, once it is drawn."""
+    async with shown(stage(), command_bar.CommandBar, size) as (app, pilot, bar):
+        bar.open(mode, text, prompt=prompt)
+        await pilot.pause()
+        yield app, pilot, bar
 
 
 def told(app: Stage, kind: type[Message]) -> list[tuple[str, str]]:
@@ -101,10 +114,7 @@ async def test_a_filter_tells_every_change_and_completes_nothing() -> None:
 
 
 async def test_a_secret_is_neither_shown_nor_kept_nor_told_before_enter() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.SECRET, prompt="password of alice:")
+    async with opened(command_bar.SECRET, prompt="password of alice:") as (app, pilot, bar):
         await type_in(pilot, "hush")
         assert app.screen_lines()[0] == f" password of alice: {MASK * 4}"
         await pilot.press("up")
@@ -129,9 +139,7 @@ async def test_a_secret_is_neither_shown_nor_kept_nor_told_before_enter() -> Non
     ],
 )
 async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: str, text: str) -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
+    async with shown(stage(), command_bar.CommandBar, (60, 10)) as (app, pilot, bar):
         bar.open(mode if mode in (command_bar.COMMAND, command_bar.FILTER) else command_bar.SECRET)  # type: ignore[arg-type]
         await pilot.pause()
         app.post_message(Paste(pasted))
@@ -140,11 +148,7 @@ async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: st
 
 
 async def test_a_long_line_is_shifted_so_that_the_cursor_is_seen() -> None:
-    app = stage()
-    async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.FILTER, "0123456789" * 5)
-        await pilot.pause()
+    async with opened(command_bar.FILTER, "0123456789" * 5, size=(24, 10)) as (app, pilot, _bar):
         assert app.screen_lines()[0] == " / 01234567890123456789"
         await pilot.press("home")
         assert app.screen_lines()[0] == " / 012345678901234567890"
@@ -171,21 +175,14 @@ async def test_what_is_typed_unseen_is_copied_nowhere_and_told_to_nobody_else() 
 
 
 async def test_what_was_copied_from_the_cluster_becomes_one_harmless_line() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "show ")
+    async with opened(command_bar.COMMAND, "show ") as (app, pilot, bar):
         app.copy_to_clipboard("evil\x1b[31m\u202e\nname\x07")
         await pilot.press("ctrl+v")
         assert bar.text == "show evil[31m; name"
 
 
 async def test_a_paste_of_any_size_is_taken_and_typed_on() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND)
-        await pilot.pause()
+    async with opened(command_bar.COMMAND) as (app, pilot, bar):
         app.post_message(Paste("x" * 100_000))
         await pilot.press("7")
         assert bar.text == "x" * 100_000 + "7"
@@ -193,10 +190,7 @@ async def test_a_paste_of_any_size_is_taken_and_typed_on() -> None:
 
 
 async def test_wide_characters_and_marks_keep_the_line_in_its_width() -> None:
-    app = stage()
-    async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.FILTER, "日本" * 10 + "e\u0301❤\ufe0f👍🏽" * 3)
+    async with opened(command_bar.FILTER, "日本" * 10 + "e\u0301❤\ufe0f👍🏽" * 3, size=(24, 10)) as (app, pilot, bar):
         for key in (*["left"] * 30, "x", "home", "日", "end", *["backspace"] * 40):
             await pilot.press(key)
             assert app.widths() == {24}
@@ -204,10 +198,8 @@ async def test_wide_characters_and_marks_keep_the_line_in_its_width() -> None:
 
 
 async def test_a_long_prompt_leaves_room_for_the_text() -> None:
-    app = stage()
-    async with app.run_test(size=(50, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.SECRET, prompt=f"sasl.jaas.config of topic {'x' * 249}:")
+    prompt = f"sasl.jaas.config of topic {'x' * 249}:"
+    async with opened(command_bar.SECRET, prompt=prompt, size=(50, 10)) as (app, pilot, _):
         await type_in(pilot, "hush")
         assert app.screen_lines()[0] == f" sasl.jaas.config of topic xxx… {MASK * 4}"
 
@@ -222,9 +214,7 @@ async def test_the_cursor_is_seen_in_a_terminal_that_became_narrow() -> None:
 
 
 async def test_the_terminals_own_cursor_is_in_the_line() -> None:
-    app = Stage(make_table, make_bar)
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
+    async with shown(Stage(make_table, make_bar), command_bar.CommandBar, (60, 10)) as (app, pilot, bar):
         for text, row in (("show it", 9), ("s", 6), ("show it", 9)):
             bar.open(command_bar.COMMAND, text)
             await pilot.pause()
@@ -234,11 +224,7 @@ async def test_the_terminals_own_cursor_is_in_the_line() -> None:
 
 
 async def test_a_click_puts_the_cursor_there() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "show it")
-        await pilot.pause()
+    async with opened(command_bar.COMMAND, "show it") as (app, pilot, bar):
         await pilot.click(offset=(4, 0))
         await pilot.press("x")
         assert bar.text == "sxhow it"
@@ -250,11 +236,7 @@ async def test_a_click_puts_the_cursor_there() -> None:
 
 
 async def test_words_are_highlighted_as_the_owner_says() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set 42")
-        await pilot.pause()
+    async with opened(command_bar.COMMAND, "set 42") as (app, _pilot, bar):
         bold = {
             segment.text
             for segment in app.screen._compositor.render_strips()[0]
@@ -279,10 +261,7 @@ async def test_candidates_stand_under_the_word_with_the_help_of_the_first() -> N
 
 
 async def test_tab_goes_round_and_typing_goes_on_from_there() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set topic ret")
+    async with opened(command_bar.COMMAND, "set topic ret") as (app, pilot, bar):
         texts = []
         for key in ["tab", "tab", "tab", "shift+tab", "shift+tab"]:
             await pilot.press(key)
@@ -298,10 +277,7 @@ async def test_tab_goes_round_and_typing_goes_on_from_there() -> None:
 
 
 async def test_a_single_candidate_is_taken_at_once_and_right_takes_the_first() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "un")
+    async with opened(command_bar.COMMAND, "un") as (_, pilot, bar):
         await pilot.press("tab")
         assert bar.text == "unset "
         await pilot.press("right", "right")
@@ -324,10 +300,7 @@ async def test_a_window_of_many_candidates_follows_the_chosen_one() -> None:
 
 
 async def test_an_error_stands_under_its_column_until_the_text_changes() -> None:
-    app = stage()
-    async with app.run_test(size=(40, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set topic a bad=1")
+    async with opened(command_bar.COMMAND, "set topic a bad=1", size=(40, 10)) as (app, pilot, bar):
         bar.show_error("unknown key 'bad'", 12)
         await pilot.pause()
         assert app.screen_lines()[:2] == [" : set topic a bad=1", f"{'':15}^ unknown key 'bad'"]
@@ -342,10 +315,7 @@ async def test_an_error_stands_under_its_column_until_the_text_changes() -> None
 
 
 async def test_candidates_and_errors_follow_the_cursor_and_the_shifted_line() -> None:
-    app = stage()
-    async with app.run_test(size=(24, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set topic ret")
+    async with opened(command_bar.COMMAND, "set topic ret", size=(24, 10)) as (app, pilot, bar):
         await pilot.press("home")
         assert [line.split()[0] for line in app.screen_lines()[1:4]] == ["set", "show", "unset"]
         bar.open(command_bar.COMMAND, "x" * 40)
@@ -383,10 +353,7 @@ async def test_a_candidate_that_stands_there_already_is_taken_back_once() -> Non
 
 
 async def test_up_and_down_look_for_what_begins_so() -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set")
+    async with opened(command_bar.COMMAND, "set") as (_, pilot, bar):
         texts = []
         for key in ["up", "up", "up", "down", "down", "down"]:
             await pilot.press(key)
@@ -440,9 +407,6 @@ def test_looking_back_visits_what_begins_so_and_returns_to_what_was_typed(entrie
     ],
 )
 async def test_lines_are_edited_as_in_a_shell(keys: list[str], text: str, cursor: int) -> None:
-    app = stage()
-    async with app.run_test(size=(60, 10)) as pilot:
-        bar = app.query_one(command_bar.CommandBar)
-        bar.open(command_bar.COMMAND, "set topic a x.y=1")
+    async with opened(command_bar.COMMAND, "set topic a x.y=1") as (_, pilot, bar):
         await pilot.press(*keys)
         assert (bar.text, bar.query_one(command_bar.BarInput).cursor_position) == (text, cursor)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.embedded.poisoned import poisoned
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven, driven_on
 
 WIDE, NARROW = (160, 45), (149, 45)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(scenario="incident")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
 
 def beside(it: Driven) -> list[str]:
@@ -31,17 +27,10 @@ async def shows_beside(it: Driven, *texts: str) -> None:
     await it.until(lambda: all(any(text in line for line in beside(it)) for text in texts))
 
 
-async def row(it: Driven, text: str) -> None:
-    """Show only the rows with a text."""
-    await it.press("slash")
-    await it.type(text)
-    await it.press("enter")
-
-
 async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("2")
-        await row(it, "logistics.shipments")
+        await it.filter("logistics.shipments")
         await shows_beside(
             it,
             "logistics.shipments ─",
@@ -52,7 +41,7 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
             "Read by",
         )
         await it.press("escape")
-        await row(it, "checkout.payments")
+        await it.filter("checkout.payments")
         await shows_beside(it, "checkout.payments ─", "min.insync.replicas", "2592000000  30 d", "billing")
         await it.command("set topic checkout.payments retention.ms=2h")
         await shows_beside(it, "→ 7200000  2 h")
@@ -66,7 +55,7 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
 async def test_where_a_group_is_behind(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("6")
-        await row(it, "year-end-report")
+        await it.filter("year-end-report")
         await shows_beside(it, "Empty  0 members", "checkout.orders/0")
         lags = [int(line.split()[1].replace(",", "")) for line in beside(it) if "/" in line]
         assert len(lags) == 18
@@ -77,28 +66,25 @@ async def test_what_an_entity_sets(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("3", "j")
         await shows_beside(it, "broker 1 ─", "leader.replication.throttled.rate", "1 MiB/s")
-        await row(it, "logger 1")
+        await it.filter("logger 1")
         await shows_beside(it, "loggers at INFO")
 
 
 async def test_what_an_acl_does(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("5")
-        await row(it, "mirror cluster")
+        await it.filter("mirror cluster")
         await shows_beside(it, "allow User:mirror", "grants", "without it", "unless")
 
 
 async def test_what_the_levels_of_a_feature_bring(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("1", "tab", "tab")
-        await row(it, "kraft.version")
+        await it.filter("kraft.version")
         await shows_beside(it, "kraft.version  off", "controllers can be added and removed")
 
 
-@pytest.fixture(scope="module")
-def records() -> Iterator[ThreadedCluster]:
-    with poisoned() as running:
-        yield running
+records = worlds.running(poisoned, scope="module")
 
 
 async def test_a_record_whole(records: ThreadedCluster) -> None:
@@ -124,8 +110,7 @@ async def test_the_cursor_asks_no_broker(pane: str, first: str, last: str) -> No
     async with driven(size=WIDE) as it:
         await it.press(pane)
         await shows_beside(it, first)
-        await it.press("p")
-        await it.shows("paused")
+        await it.press("p", shows="paused")
         before = [*it.client.asked]
         await it.press("G")
         await it.until(lambda: last in beside(it)[0] and first not in beside(it)[0])

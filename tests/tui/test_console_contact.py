@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from console.admin.errors import BrokerError, RequestTimedOut
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
 from console.model.failure import Failure
 from console.session import scheduler
 from console.tui import polling
 from console.tui.watch import Watch
+from tests.support import worlds
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
@@ -34,11 +35,8 @@ def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polling, "PATIENCE", 0.3)
 
 
-@pytest.fixture
-def incident() -> Iterator[ThreadedCluster]:
-    """A cluster with under-replicated partitions, in which nobody changes anything."""
-    with run_in_thread(ClusterSpec(scenario="incident")) as running:
-        yield running
+incident = worlds.cluster(ClusterSpec(scenario="incident"))
+"""A cluster with under-replicated partitions, in which nobody changes anything."""
 
 
 def declare(running: ThreadedCluster, effect: Effect, **which: object) -> None:
@@ -87,10 +85,8 @@ async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
     short = polling.PATIENCE
     monkeypatch.setattr(polling, "PATIENCE", ON_A_SCREEN)
     async with driven_on(incident, size=(120, 24)) as it:
-        await it.shows("URP 12")
-        await it.shows("live")
-        await it.press("1")
-        await it.shows("active controller")
+        await it.shows("URP 12", "live")
+        await it.press("1", shows="active controller")
         before = colors(it)
         monkeypatch.setattr(polling, "PATIENCE", short)
         silence(incident)
@@ -164,24 +160,22 @@ async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monk
         assert it.app.reading.contact.answered_at is None
 
 
-async def test_silence_is_written_once() -> None:
-    async with driven() as it:
-        it.client.lost = NO_ANSWER
-        await it.until(lambda: SINCE.search(it.lines[0]) is not None)
-        await it.settle()
-        shown, written = it.text, []
-        driver = it.app._driver
-        assert driver is not None
-        driver.write = written.append  # type: ignore[method-assign]
-        tried = it.client.asked.count("silent_brokers")
-        await it.until(lambda: it.client.asked.count("silent_brokers") >= tried + 4)
-        assert (it.text, written) == (shown, [])
+async def test_silence_is_written_once(it: Driven) -> None:
+    it.client.lost = NO_ANSWER
+    await it.until(lambda: SINCE.search(it.lines[0]) is not None)
+    await it.settle()
+    shown, written = it.text, []
+    driver = it.app._driver
+    assert driver is not None
+    driver.write = written.append  # type: ignore[method-assign]
+    tried = it.client.asked.count("silent_brokers")
+    await it.until(lambda: it.client.asked.count("silent_brokers") >= tried + 4)
+    assert (it.text, written) == (shown, [])
 
 
 async def test_one_broker_that_hangs_is_named_and_the_cluster_is_live(incident: ThreadedCluster) -> None:
     async with driven_on(incident) as it:
-        await it.press("1")
-        await it.shows("active controller")
+        await it.press("1", shows="active controller")
         declare(incident, Delay(FOR_EVER), broker=2)
         await it.shows("broker 2 at 127.0.0.1:")
         assert "does not answer; the others do" in it.text
@@ -199,12 +193,10 @@ async def test_a_view_that_can_not_be_read_says_since_when_and_why(incident: Thr
         assert "reading…" not in it.text
         assert "trying again by itself; r tries now" in it.text
         assert "live" in it.lines[0], "the cluster itself answers"
-        await it.press("2")
-        await it.shows("checkout.carts")
+        await it.press("2", shows="checkout.carts")
         assert "not read since" not in it.text
         _answer(incident)
-        await it.press("6")
-        await it.shows("billing")
+        await it.press("6", shows="billing")
 
 
 async def test_a_view_whose_answer_never_comes_says_since_when(incident: ThreadedCluster) -> None:
@@ -226,8 +218,7 @@ async def test_a_quorum_that_may_not_be_described_is_unknown_and_one_that_is_sil
             return super()._describe_quorum()
 
     async with driven(Moody(cluster())) as it:
-        await it.press("1")
-        await it.shows("active controller 2")
+        await it.press("1", shows="active controller 2")
         it.client.why = NO_ANSWER
         it.client.asked.clear()
         await it.until(lambda: it.client.asked.count("describe_quorum") >= 3)
@@ -239,15 +230,13 @@ async def test_a_quorum_that_may_not_be_described_is_unknown_and_one_that_is_sil
 
 async def test_brokers_that_learn_of_no_leader_have_none_in_any_pane(monkeypatch: pytest.MonkeyPatch) -> None:
     async with driven(ModelClient(cluster()), size=(240, 24)) as it:
-        await it.press("1")
-        await it.shows("leader, epoch")
+        await it.press("1", shows="leader, epoch")
         assert "active controller 2" in it.text
         monkeypatch.setattr(Watch, "is_led", False)
         await it.shows("no leader  as of")
         assert "ctrl ?" in it.lines[0]
         assert "leader, epoch" not in it.text
-        await it.press("tab")
-        await it.shows("led when it was last said")
+        await it.press("tab", shows="led when it was last said")
         assert "no leader  as of" in it.text
 
 

@@ -79,12 +79,9 @@ async def test_it_opens_on_the_quorum_and_names_what_stands_still(size: tuple[in
     client = Controllers(ago=30)
     settings = ConsoleSettings(start_pane="topics", refresh=0.2)
     async with driven(client, size, settings, connection=AT_CONTROLLERS) as it:  # type: ignore[arg-type]
-        await it.shows("leader 101")
-        await it.shows("4 controllers")
-        await it.shows("does not fetch")
+        await it.shows("leader 101", "4 controllers", "does not fetch")
         # Causes are counted before Now was opened.
         await it.until(lambda: ". Now!" in it.lines[1])
-        await it.press(".")
-        await it.shows("no broker runs: nothing is served")
+        await it.press(".", shows="no broker runs: nothing is served")
         await it.shows("start broker 1 first")
         assert set(client.refused) == set()

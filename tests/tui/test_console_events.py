@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.replicas import new_topic, striped
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, UnsetQuota
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 from widgets.row_table import RowTable
 
@@ -19,56 +15,47 @@ AUDIT = topic_resource("identity.audit")
 ALICE = QuotaEntity.of({"user": "alice"})
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    def seed(running: EmbeddedCluster) -> None:
-        running.state.put_topic(new_topic("identity.audit", striped([1, 2, 3], 6, 3), [1, 2, 3]))
-        running.state.alter_config(AUDIT, {"retention.ms": "-1"})
-
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(seed)
-        yield running
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    worlds.topic("identity.audit", 6, 3),
+    lambda running: running.state.alter_config(AUDIT, {"retention.ms": "-1"}),
+)
 
 
 async def watched(it: Driven) -> None:
     """Go to the events, and wait until everything has been read once."""
-    await it.press("comma")
-    await it.shows("nothing has changed since")
+    await it.press("comma", shows="nothing has changed since")
     await it.until(lambda: not it.app.journal.events.gaps())
 
 
-async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await watched(it)
-        cluster.call(lambda c: c.state.alter_config(AUDIT, {"retention.ms": "3600000"}))
-        await it.press("3", "comma")  # the configs' pane reads them at once
-        await it.app.session.read_configs([AUDIT])
-        await it.shows("topic identity.audit retention.ms")
-        line = it.line("topic identity.audit retention.ms")
-        assert line.strip().lstrip("▸").startswith("!")
-        assert " ∞ " in line
-        assert "1 h" in line
-        assert "not kac" in line
-        assert "was -1 (no limit); became 3600000 (1 h)" in it.text
-        assert "seen between" in it.text
-        await it.press("enter")
-        await it.until(lambda: bool(it.app.session.plan.staged))
-        assert [staged.edit for staged in it.app.session.plan.staged] == [SetConfig(AUDIT, "retention.ms", "-1")]
+async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster, it: Driven) -> None:
+    await watched(it)
+    cluster.call(lambda c: c.state.alter_config(AUDIT, {"retention.ms": "3600000"}))
+    await it.press("3", "comma")  # the configs' pane reads them at once
+    await it.app.session.read_configs([AUDIT])
+    await it.shows("topic identity.audit retention.ms")
+    line = it.line("topic identity.audit retention.ms")
+    assert line.strip().lstrip("▸").startswith("!")
+    assert " ∞ " in line
+    assert "1 h" in line
+    assert "not kac" in line
+    assert "was -1 (no limit); became 3600000 (1 h)" in it.text
+    assert "seen between" in it.text
+    await it.press("enter")
+    await it.until(lambda: bool(it.app.session.plan.staged))
+    assert it.edits == [SetConfig(AUDIT, "retention.ms", "-1")]
 
 
-async def test_a_change_of_this_console_has_its_author(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await watched(it)
-        await it.command("set user alice producer_byte_rate=1048576")
-        await it.press("7", "A", "y")
-        await it.shows("applied")
-        await it.press("comma")
-        await it.shows("user alice producer_byte_rate")
-        assert "not kac" not in it.line("user alice producer_byte_rate")
-        assert "change 1" in it.text
-        await it.press("enter")
-        await it.until(lambda: bool(it.app.session.plan.staged))
-        assert [staged.edit for staged in it.app.session.plan.staged] == [UnsetQuota(ALICE, "producer_byte_rate")]
+async def test_a_change_of_this_console_has_its_author(it: Driven) -> None:
+    await watched(it)
+    await it.command("set user alice producer_byte_rate=1048576")
+    await it.press("7", "A", "y", shows="applied")
+    await it.press("comma", shows="user alice producer_byte_rate")
+    assert "not kac" not in it.line("user alice producer_byte_rate")
+    assert "change 1" in it.text
+    await it.press("enter")
+    await it.until(lambda: bool(it.app.session.plan.staged))
+    assert it.edits == [UnsetQuota(ALICE, "producer_byte_rate")]
 
 
 async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> None:
@@ -78,72 +65,61 @@ async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> 
         cluster.run(lambda c: c.broker_down(3))
         await it.app.session.read_quotas()
         await it.shows("user alice producer_byte_rate")
-        await it.press("full_stop")
-        await it.shows("broker 3 is down")
-        await it.press("H")
-        await it.shows("events of broker 3")
+        await it.press("full_stop", shows="broker 3 is down")
+        await it.press("H", shows="events of broker 3")
         await it.shows("broker 3 ISR, identity.audit (6 partitions)")
         assert "user alice" not in it.text
-        await it.press("escape")
-        await it.shows("broker 3 is down")
+        await it.press("escape", shows="broker 3 is down")
 
 
-async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await watched(it)
-        cluster.run(lambda c: c.broker_down(3))
-        await it.app.session.read_cluster()
-        await it.app.session.read_topics()
-        await it.shows("broker 3 ISR, identity.audit")
-        await it.press("slash")
-        await it.type("leader")
-        await it.press("enter")
-        await it.until(lambda: "ISR" not in it.text)
-        await it.press("enter")
-        await it.shows("leaders are elected")
-        await it.press("escape")
-        await it.press("tab", "tab")
-        await it.shows("topics, configs")
-        await it.shows("Tab shows others")
+async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluster, it: Driven) -> None:
+    await watched(it)
+    cluster.run(lambda c: c.broker_down(3))
+    await it.app.session.read_cluster()
+    await it.app.session.read_topics()
+    await it.shows("broker 3 ISR, identity.audit")
+    await it.filter("leader")
+    await it.until(lambda: "ISR" not in it.text)
+    await it.press("enter", shows="leaders are elected")
+    await it.press("escape")
+    await it.press("tab", "tab", shows="topics, configs")
+    await it.shows("Tab shows others")
 
 
-async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster) -> None:
+async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster, it: Driven) -> None:
     """New rows land above: on the first row the cursor goes with them, else what is out of sight is counted."""
-    async with driven_on(cluster) as it:
-        await watched(it)
-        table: RowTable = it.app.view.table  # type: ignore[attr-defined]
+    await watched(it)
+    table: RowTable = it.app.view.table  # type: ignore[attr-defined]
 
-        async def change(number: int) -> None:
-            cluster.call(lambda c: c.state.alter_quota(ALICE, {"producer_byte_rate": float(number)}))
-            await it.app.session.read_quotas()
-            await it.until(lambda: len(table.rows) == number)
+    async def change(number: int) -> None:
+        cluster.call(lambda c: c.state.alter_quota(ALICE, {"producer_byte_rate": float(number)}))
+        await it.app.session.read_quotas()
+        await it.until(lambda: len(table.rows) == number)
 
-        for number in range(1, 31):
-            await change(number)
-        assert table.cursor_index == 0
-        assert "newer" not in it.text
-        await it.press("j")
-        stays = table.cursor_key
-        for number in (31, 32):
-            await change(number)
-        await it.shows("2 newer ↑")
-        assert table.cursor_key == stays
-        await it.press("g")
-        await it.until(lambda: "newer" not in it.text)
-        await change(33)
-        assert table.cursor_index == 0
-        assert "newer" not in it.text
+    for number in range(1, 31):
+        await change(number)
+    assert table.cursor_index == 0
+    assert "newer" not in it.text
+    await it.press("j")
+    stays = table.cursor_key
+    for number in (31, 32):
+        await change(number)
+    await it.shows("2 newer ↑")
+    assert table.cursor_key == stays
+    await it.press("g")
+    await it.until(lambda: "newer" not in it.text)
+    await change(33)
+    assert table.cursor_index == 0
+    assert "newer" not in it.text
 
-        # What came under the cursor by itself is named before its way back is staged.
-        await it.press("enter")
-        await it.shows("again stages its way back")
-        assert not it.app.session.plan.staged
-        await it.press("enter")
-        await it.until(lambda: len(it.app.session.plan.staged) == 1)
+    # What came under the cursor by itself is named before its way back is staged.
+    await it.press("enter", shows="again stages its way back")
+    assert not it.app.session.plan.staged
+    await it.press("enter")
+    await it.until(lambda: len(it.app.session.plan.staged) == 1)
 
-        # What came there by the user's own filter is not.
-        first = it.app.session.plan.staged
-        await it.press("slash")
-        await it.type("20")
-        await it.press("enter", "enter")
-        await it.until(lambda: it.app.session.plan.staged != first)
+    # What came there by the user's own filter is not.
+    first = it.app.session.plan.staged
+    await it.press("slash")
+    await it.type("20", "enter", "enter")
+    await it.until(lambda: it.app.session.plan.staged != first)

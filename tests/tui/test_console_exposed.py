@@ -13,5 +13,4 @@ async def test_the_header_says_so_and_a_message_why() -> None:
     async with driven(connection=settings) as it:
         await it.shows("EXPOSED")
         assert it.text.count("PLAIN over SASL_PLAINTEXT sends the password in the clear") == 1
-        await it.press("j", "4")
-        await it.shows("EXPOSED")
+        await it.press("j", "4", shows="EXPOSED")

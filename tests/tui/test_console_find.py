@@ -10,7 +10,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
-from tests.tui.console_app import Driven, driven_on
+from tests.tui.console_app import Driven
 
 ACL = "allow User:checkout READ on topic orders"
 
@@ -35,79 +35,56 @@ async def found(it: Driven, text: str) -> None:
     await it.until(lambda: "find " in it.lines[2] and "looking" not in it.text)
 
 
-async def test_a_topic_is_found_from_any_pane_and_enter_goes_to_its_row(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("1")
-        await it.shows("active controller")
-        await found(it, "payments")
-        await it.until(lambda: any(line.startswith("▸Topics") for line in it.lines))
-        await it.press("enter")
-        await it.shows("Part")
-        await it.until(lambda: it.line("payments").startswith("▸"))
-        await it.press("escape")
-        await it.shows("find payments")
+async def test_a_topic_is_found_from_any_pane_and_enter_goes_to_its_row(it: Driven) -> None:
+    await it.press("1", shows="active controller")
+    await found(it, "payments")
+    await it.until(lambda: any(line.startswith("▸Topics") for line in it.lines))
+    await it.press("enter", shows="Part")
+    await it.until(lambda: it.line("payments").startswith("▸"))
+    await it.press("escape", shows="find payments")
 
 
-async def test_a_value_that_is_set_is_found_and_opens_its_key(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("payments")
-        await found(it, "777000")
-        await it.shows("retention.ms = 777000")
-        assert "Configs" in it.line("retention.ms = 777000")
-        await it.press("enter")
-        await it.shows("topic payments")
-        await it.until(lambda: it.line("retention.ms").startswith("▸"))
+async def test_a_value_that_is_set_is_found_and_opens_its_key(it: Driven) -> None:
+    await it.press("2", shows="payments")
+    await found(it, "777000")
+    await it.shows("retention.ms = 777000")
+    assert "Configs" in it.line("retention.ms = 777000")
+    await it.press("enter", shows="topic payments")
+    await it.until(lambda: it.line("retention.ms").startswith("▸"))
 
 
-async def test_staged_edits_quotas_and_acls_are_found(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("payments")
-        await it.command("set user checkout producer_byte_rate=1000")
-        await it.command("set topic payments max.message.bytes=4242")
-        await found(it, "max.message")
-        await it.until(lambda: any(line.lstrip("▸ ").startswith("Plan") for line in it.lines))
-        await it.press("enter")
-        await it.until(lambda: it.line("max.message.bytes").startswith("▸"))
-        await it.press("A", "y")
-        await it.shows("applied")
-        await found(it, "checkout")
-        await it.until(lambda: any(line.lstrip("▸ ").startswith("Quotas") for line in it.lines))
-        assert any(line.lstrip("▸ ").startswith("Topics") for line in it.lines)
+async def test_staged_edits_quotas_and_acls_are_found(it: Driven) -> None:
+    await it.press("2", shows="payments")
+    await it.command("set user checkout producer_byte_rate=1000")
+    await it.command("set topic payments max.message.bytes=4242")
+    await found(it, "max.message")
+    await it.until(lambda: any(line.lstrip("▸ ").startswith("Plan") for line in it.lines))
+    await it.press("enter")
+    await it.until(lambda: it.line("max.message.bytes").startswith("▸"))
+    await it.press("A", "y", shows="applied")
+    await found(it, "checkout")
+    await it.until(lambda: any(line.lstrip("▸ ").startswith("Quotas") for line in it.lines))
+    assert any(line.lstrip("▸ ").startswith("Topics") for line in it.lines)
 
 
-async def test_what_is_nowhere_is_said(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("payments")
-        await found(it, "no-such-thing")
-        await it.shows("nothing contains no-such-thing")
-        await it.press("escape")
-        await it.shows("payments")
+async def test_what_is_nowhere_is_said(it: Driven) -> None:
+    await it.press("2", shows="payments")
+    await found(it, "no-such-thing")
+    await it.shows("nothing contains no-such-thing")
+    await it.press("escape", shows="payments")
 
 
-async def test_two_slashes_and_the_key_open_it(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("payments")
-        await it.press("slash", "slash", "enter")
-        assert it.app.bar.line.is_open
-        await it.type("payments")
-        await it.press("enter")
-        await it.shows("find payments")
-        await it.press("escape", "ctrl+f")
-        await it.type("orders")
-        await it.press("enter")
-        await it.shows("find orders")
+async def test_two_slashes_and_the_key_open_it(it: Driven) -> None:
+    await it.press("2", shows="payments")
+    await it.press("slash", "slash", "enter")
+    assert it.app.bar.line.is_open
+    await it.type("payments", "enter", shows="find payments")
+    await it.press("escape", "ctrl+f")
+    await it.type("orders", "enter", shows="find orders")
 
 
-async def test_a_text_is_needed_and_a_pattern_has_to_be_one(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("2")
-        await it.shows("payments")
-        await it.command("find")
-        await it.shows("find needs a text")
-        await it.press("escape")
-        await it.command("find '/(['")
-        await it.shows("not a regular expression")
+async def test_a_text_is_needed_and_a_pattern_has_to_be_one(it: Driven) -> None:
+    await it.press("2", shows="payments")
+    await it.command("find", shows="find needs a text")
+    await it.press("escape")
+    await it.command("find '/(['", shows="not a regular expression")

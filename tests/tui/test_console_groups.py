@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.scenarios.group_kinds import NEWER, PAYMENTS, SCORES
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
@@ -16,6 +15,7 @@ from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
 from console.session import snapshot_reader
 from console.tui.panes.groups import GroupView
 from tests.embedded.poisoned import GROUP, POISON, TIME, poisoned
+from tests.support import worlds
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
@@ -23,10 +23,7 @@ WIDE = (140, 40)
 NARROW = (80, 24)
 
 
-@pytest.fixture(scope="module")
-def kinds() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(scenario="groups")) as thread:
-        yield thread
+kinds = worlds.cluster(ClusterSpec(scenario="groups"), scope="module")
 
 
 class Clock:
@@ -74,12 +71,9 @@ async def test_groups_of_all_kinds_with_their_lag(kinds: ThreadedCluster) -> Non
 
 async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedCluster) -> None:
     async with driven_on(kinds, WIDE) as it:
-        await it.press("6")
-        await it.shows("order-events")
+        await it.press("6", shows="order-events")
         await it.press("slash")
-        await it.type("order-events")
-        await it.press("enter", "enter")
-        await it.shows("Reconciling  3 members  2 not at the target")
+        await it.type("order-events", "enter", "enter", shows="Reconciling  3 members  2 not at the target")
         await it.shows("orders-2@10.0.4.12")
         eighth = next(line for line in it.lines if "checkout.orders  " in line and " 8 " in line)
         assert eighth.split()[-2:] == ["orders-2@10.0.4.12", "orders-3@10.0.4.13"]
@@ -90,19 +84,14 @@ async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedC
 async def test_a_share_groups_partition_has_several_members(kinds: ThreadedCluster) -> None:
     async with driven_on(kinds, WIDE) as it:
         await it.press("6")
-        await it.command("groups refund")
-        await it.shows("refund-workers")
-        await it.press("enter")
-        await it.shows("worker-1@10.0.4.11 +1")
+        await it.command("groups refund", shows="refund-workers")
+        await it.press("enter", shows="worker-1@10.0.4.11 +1")
 
 
 async def test_describe_has_targets_tasks_and_epochs(kinds: ThreadedCluster) -> None:
     async with driven_on(kinds, WIDE) as it:
-        await it.command("describe group fraud-scores")
-        await it.shows("11 active, 2 standby, 1 warm-up")
-        await it.shows("1 not at the target")
-        await it.shows("epoch 12  topology 2")
-        await it.shows("Changelogs")
+        await it.command("describe group fraud-scores", shows="11 active, 2 standby, 1 warm-up")
+        await it.shows("1 not at the target", "epoch 12  topology 2", "Changelogs")
         assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
         assert "+1 -1" in it.line("scores-2")
 
@@ -111,27 +100,21 @@ async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedClus
     async with driven_on(kinds, WIDE) as it:
         await it.command("groups fraud-scores")
         await it.shows("Reconciling")  # its row: the name stands in the filter too
-        await it.press("enter")
-        await it.shows("task 0_0")
+        await it.press("enter", shows="task 0_0")
         await it.shows("subtopology 0 reads checkout.payments")
         await it.shows("keeps its stores in fraud-scores-score-store-changelog")
-        await it.shows("active scores-1@10.0.5.11")
-        await it.shows("standby scores-2@10.0.5.12")
-        await it.press("end")
-        await it.shows("task 0_23")
-        await it.shows("warm-up scores-2@10.0.5.12")
-        await it.shows("active, to be taken by scores-2@10.0.5.12")
+        await it.shows("active scores-1@10.0.5.11", "standby scores-2@10.0.5.12")
+        await it.press("end", shows="task 0_23")
+        await it.shows("warm-up scores-2@10.0.5.12", "active, to be taken by scores-2@10.0.5.12")
         await it.command("groups order-events")
-        await it.press("enter")
-        await it.shows("orders-2@10.0.4.12")
+        await it.press("enter", shows="orders-2@10.0.4.12")
         assert not any("subtopology" in line for line in it.lines)
 
 
 async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(clock: Clock) -> None:
     client = ModelClient(cluster(), groups={"billing": GroupLag((row("orders", 0, 5, 9), row("orders", 1, 0, 1)))})
     async with driven(client, WIDE) as it:
-        await it.press("6")
-        await it.shows("billing")
+        await it.press("6", shows="billing")
         for second in range(2, 31, 4):
             lag = GroupLag((row("orders", 0, 5, 9 + 10 * second), row("orders", 1, 10 * second, 10 * second)))
             await polled_with(it, clock, second, lag)
@@ -147,8 +130,7 @@ async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(
 async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
     client = ModelClient(cluster(), groups={"billing": GroupLag((row("orders", 0, 0, 10_000),))})
     async with driven(client, WIDE) as it:
-        await it.press("6")
-        await it.shows("billing")
+        await it.press("6", shows="billing")
         await it.until(lambda: "10,000" in it.line("billing"))
         for second in range(2, 21, 2):
             await polled_with(it, clock, second, GroupLag((row("orders", 0, 100 * second, 10_000 + 50 * second),)))
@@ -174,24 +156,18 @@ async def test_hostile_names_and_counts() -> None:
     async with driven(client, NARROW) as it:
         for size in (NARROW, WIDE):
             await it.pilot.resize_terminal(*size)
-            await it.press("6")
-            await it.shows("g\\x1b[31m")
+            await it.press("6", shows="g\\x1b[31m")
             assert len(it.lines) == size[1]
             await it.until(lambda: group.name in it.app.session.snapshot.lags)
-            await it.press("enter")
-            await it.shows("t\\x1b[31m")
+            await it.press("enter", shows="t\\x1b[31m")
             await it.press("home")
             await it.until(lambda: "99999" not in it.text)
-            await it.press("G")
-            await it.shows("99999")
+            await it.press("G", shows="99999")
             assert not any(char in it.text for char in "\x1b\u202e\x07")
 
 
-@pytest.fixture
-def standing() -> Iterator[ThreadedCluster]:
-    """A group stands at a record that was written long ago."""
-    with poisoned() as running:
-        yield running
+standing = worlds.running(poisoned)
+"""A group stands at a record that was written long ago."""
 
 
 async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:

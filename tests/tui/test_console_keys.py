@@ -1,19 +1,19 @@
 """Keys, the command bar, filters, the live refresh, and what goes wrong."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.admin.errors import AuthenticationFailed, Unreachable
 from console.contexts.console_settings import ConsoleSettings, KeyRemap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.tui.keymap import KEYS
 from console.tui.screens import TextView
+from tests.support import worlds
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 from widgets.cells import cell_width
@@ -22,13 +22,12 @@ ORDERS = topic_resource("orders")
 REFUSED = Failure("UNREACHABLE", "127.0.0.1:9: nothing listens there (connection refused)", "Check the port.")
 
 
-async def test_what_is_typed_ahead_goes_where_the_key_before_it_led() -> None:
-    async with driven() as it:
-        # All at once, as over a slow link: none of these letters may be taken for a key of the table.
-        await it.press("7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
-        await it.shows("staged: topic orders")
-        assert it.app.navigator.place.view == "plan"
-        assert len(it.app.session.plan) == 1
+async def test_what_is_typed_ahead_goes_where_the_key_before_it_led(it: Driven) -> None:
+    # All at once, as over a slow link: none of these letters may be taken for a key of the table.
+    await it.press("7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
+    await it.shows("staged: topic orders")
+    assert it.app.navigator.place.view == "plan"
+    assert len(it.app.session.plan) == 1
 
 
 SILENT = {"refresh", "back", "last", "topics", "internal"}
@@ -45,11 +44,8 @@ def asks(it: Driven) -> bool:
     return any(worker.name == "question" and not worker.is_finished for worker in it.app.workers)
 
 
-@pytest.fixture
-def brokers() -> Iterator[ThreadedCluster]:
-    """With something in each pane."""
-    with run_in_thread(ClusterSpec(scenario="quiet", live=False)) as running:
-        yield running
+brokers = worlds.cluster(ClusterSpec(scenario="quiet", live=False))
+"""With something in each pane."""
 
 
 async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: ThreadedCluster) -> None:
@@ -88,133 +84,102 @@ async def test_keys_can_be_remapped() -> None:
     settings = ConsoleSettings(start_pane="topics", refresh=0.2, keys={"quotas": KeyRemap(("f4", "4"), "here")})
     async with driven(settings=settings) as it:
         await it.shows("orders")
-        await it.press("f4")
-        await it.shows("user alice")
+        await it.press("f4", shows="user alice")
 
 
-async def test_a_filter_holds_while_it_is_typed_and_goes_with_escape() -> None:
-    async with driven() as it:
-        await it.press("slash")
-        await it.type("pay")
-        assert "payments" in it.text
-        assert "orders" not in it.text
-        assert "1 of 3" in it.text
-        await it.press("enter")
-        assert "/pay" in it.lines[2]
-        await it.press("escape")
-        assert "orders" in it.text
-        await it.press("slash")
-        await it.type("!pay")
-        assert "payments" not in it.text
-        await it.press("escape")
-        assert "payments" in it.text
-        await it.press("slash")
-        await it.type("/(")
-        await it.press("enter")
-        await it.shows("not a regular expression")
+async def test_a_filter_holds_while_it_is_typed_and_goes_with_escape(it: Driven) -> None:
+    await it.press("slash")
+    await it.type("pay")
+    assert "payments" in it.text
+    assert "orders" not in it.text
+    assert "1 of 3" in it.text
+    await it.press("enter")
+    assert "/pay" in it.lines[2]
+    await it.press("escape")
+    assert "orders" in it.text
+    await it.press("slash")
+    await it.type("!pay")
+    assert "payments" not in it.text
+    await it.press("escape")
+    assert "payments" in it.text
+    await it.filter("/(", shows="not a regular expression")
 
 
-async def test_a_filter_that_nothing_passes_says_how_to_go_on() -> None:
-    async with driven() as it:
-        await it.press("slash")
-        await it.type("zzz")
-        await it.press("enter")
-        await it.shows("no row passes /zzz")
+async def test_a_filter_that_nothing_passes_says_how_to_go_on(it: Driven) -> None:
+    await it.filter("zzz", shows="no row passes /zzz")
 
 
-async def test_sorting_by_a_letter() -> None:
-    async with driven() as it:
-        await it.press("P")
-        await it.shows("Part▾")
-        rows = [it.lines.index(it.line(name)) for name in ("orders", "audit", "payments")]
-        assert rows == sorted(rows)
-        await it.press("P")
-        rows = [it.lines.index(it.line(name)) for name in ("payments", "audit", "orders")]
-        assert rows == sorted(rows)
-        await it.press("P")
-        assert "Part▴" not in it.text
-        assert "Part▾" not in it.text
+async def test_sorting_by_a_letter(it: Driven) -> None:
+    await it.press("P", shows="Part▾")
+    rows = [it.lines.index(it.line(name)) for name in ("orders", "audit", "payments")]
+    assert rows == sorted(rows)
+    await it.press("P")
+    rows = [it.lines.index(it.line(name)) for name in ("payments", "audit", "orders")]
+    assert rows == sorted(rows)
+    await it.press("P")
+    assert "Part▴" not in it.text
+    assert "Part▾" not in it.text
 
 
-async def test_an_error_in_a_command_stays_in_the_bar_with_its_place() -> None:
-    async with driven() as it:
-        await it.command("set topic orders retention.ms=soon")
-        await it.shows("retention.ms")
-        assert it.app.bar.line.is_open
-        assert it.app.bar.line.text == "set topic orders retention.ms=soon"
-        await it.press("escape")
-        await it.command("set topic ordrs retention.ms=1d")
-        await it.shows("orders")
-        assert it.app.bar.line.is_open
-        await it.press("escape")
-        await it.command("frobnicate")
-        assert it.app.bar.line.is_open
-        assert not it.app.session.plan
+async def test_an_error_in_a_command_stays_in_the_bar_with_its_place(it: Driven) -> None:
+    await it.command("set topic orders retention.ms=soon", shows="retention.ms")
+    assert it.app.bar.line.is_open
+    assert it.app.bar.line.text == "set topic orders retention.ms=soon"
+    await it.press("escape")
+    await it.command("set topic ordrs retention.ms=1d", shows="orders")
+    assert it.app.bar.line.is_open
+    await it.press("escape")
+    await it.command("frobnicate")
+    assert it.app.bar.line.is_open
+    assert not it.app.session.plan
 
 
-async def test_completion_offers_keys_with_their_documentation() -> None:
-    async with driven() as it:
-        await it.press("colon")
-        await it.type("set topic orders ret")
-        await it.shows("retention.ms=")
-        await it.press("tab")
-        assert it.app.bar.line.text == "set topic orders retention.ms="
+async def test_completion_offers_keys_with_their_documentation(it: Driven) -> None:
+    await it.press("colon")
+    await it.type("set topic orders ret", shows="retention.ms=")
+    await it.press("tab")
+    assert it.app.bar.line.text == "set topic orders retention.ms="
 
 
-async def test_the_palette_runs_an_action_by_its_name() -> None:
-    async with driven() as it:
-        await it.press("ctrl+p")
-        await it.type("quota")
-        await it.shows("The quotas of users")
-        await it.press("enter")
-        await it.shows("user alice")
+async def test_the_palette_runs_an_action_by_its_name(it: Driven) -> None:
+    await it.press("ctrl+p")
+    await it.type("quota", shows="The quotas of users")
+    await it.press("enter", shows="user alice")
 
 
-async def test_queries_are_answered_above_the_panes() -> None:
-    async with driven() as it:
-        await it.command("effective user alice client checkout")
-        await it.shows("5 MB/s")
-        await it.press("escape")
-        await it.command("show topic orders")
-        await it.shows("604800000")
-        await it.press("escape")
-        await it.command("help set")
-        await it.shows("Examples")
-        await it.press("escape")
-        await it.shows("? help")
+async def test_queries_are_answered_above_the_panes(it: Driven) -> None:
+    await it.command("effective user alice client checkout", shows="5 MB/s")
+    await it.press("escape")
+    await it.command("show topic orders", shows="604800000")
+    await it.press("escape")
+    await it.command("help set", shows="Examples")
+    await it.press("escape", shows="? help")
 
 
-async def test_panes_by_name_with_a_filter() -> None:
-    async with driven() as it:
-        await it.command("quotas alice")
-        await it.shows("user alice")
-        assert "client <default>" not in it.text.split("effective")[0]
-        await it.command("topics pay")
-        await it.shows("payments")
-        assert "orders" not in it.text
-        await it.command("q")
-        assert it.app._exit
+async def test_panes_by_name_with_a_filter(it: Driven) -> None:
+    await it.command("quotas alice", shows="user alice")
+    assert "client <default>" not in it.text.split("effective")[0]
+    await it.command("topics pay", shows="payments")
+    assert "orders" not in it.text
+    await it.command("q")
+    assert it.app._exit
 
 
 async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
     async with driven(size=(100, 70)) as it:
-        await it.press("question_mark")
-        await it.shows("keys: topics")
+        await it.press("question_mark", shows="keys: topics")
         await it.shows("Show or hide internal topics")
         assert "there is nothing to undo" in it.line("Undo the last change")
         await it.shows("O over")
-        await it.press("escape")
-        await it.shows("payments")
+        await it.press("escape", shows="payments")
 
 
-async def test_copying_goes_through_the_terminal() -> None:
-    async with driven() as it:
-        await it.press("j", "y")
-        assert it.app.clipboard == "orders"
-        await it.press("enter")
-        await it.shows("2 overrides")
-        await it.press("j", "y")
-        assert it.app.clipboard == "retention.ms=604800000"
+async def test_copying_goes_through_the_terminal(it: Driven) -> None:
+    await it.press("j", "y")
+    assert it.app.clipboard == "orders"
+    await it.press("enter", shows="2 overrides")
+    await it.press("j", "y")
+    assert it.app.clipboard == "retention.ms=604800000"
 
 
 async def test_a_terminal_that_takes_no_copies_gets_a_private_file(
@@ -223,103 +188,85 @@ async def test_a_terminal_that_takes_no_copies_gets_a_private_file(
     monkeypatch.setenv("TERM", "linux")
     file = own_home / ".local" / "state" / "kac" / "copied"
     async with driven() as it:
-        await it.press("j", "y")
-        await it.shows("this terminal takes no copies")
+        await it.press("j", "y", shows="this terminal takes no copies")
         assert file.read_text() == "orders\n"
         assert file.stat().st_mode & 0o777 == 0o600
-        await it.press("question_mark")
-        await it.shows("keys: topics")
-        await it.press("y")
-        await it.shows("this terminal takes no copies")
+        await it.press("question_mark", shows="keys: topics")
+        await it.press("y", shows="this terminal takes no copies")
         assert "keys: topics" not in file.read_text()
         assert "Show or hide internal topics" in file.read_text()
 
 
-async def test_a_change_by_somebody_is_marked_and_the_cursor_stays() -> None:
-    async with driven() as it:
-        await it.press("G")
-        await it.until(lambda: it.line("orders").split()[3] == "2")
-        it.client.cluster.configs[ORDERS]["flush.ms"] = "5"
-        it.client.cluster.topics["aaa"] = 1
-        await it.shows("aaa")
-        await it.until(lambda: ":" in it.line("orders"))
-        assert it.line("payments").startswith("▸")
-        await it.press("r")
-        await it.until(lambda: ":" not in it.line("orders"))
+async def test_a_change_by_somebody_is_marked_and_the_cursor_stays(it: Driven) -> None:
+    await it.press("G")
+    await it.until(lambda: it.line("orders").split()[3] == "2")
+    it.client.cluster.configs[ORDERS]["flush.ms"] = "5"
+    it.client.cluster.topics["aaa"] = 1
+    await it.shows("aaa")
+    await it.until(lambda: ":" in it.line("orders"))
+    assert it.line("payments").startswith("▸")
+    await it.press("r")
+    await it.until(lambda: ":" not in it.line("orders"))
 
 
-async def test_a_pause_reads_nothing_until_it_ends() -> None:
-    async with driven() as it:
-        await it.press("p")
-        await it.shows("paused at")
-        assert "paused" in it.lines[0]
-        await it.settle()
-        await it.until(lambda: it.app.reading.live.resting)
-        asked = len(it.client.asked)
-        it.client.cluster.topics["late"] = 1
-        await asyncio.sleep(0.6)
-        assert len(it.client.asked) == asked
-        assert "late" not in it.text
-        await it.press("r")
-        await it.shows("late")
-        await it.press("p")
-        await it.shows("live again")
+async def test_a_pause_reads_nothing_until_it_ends(it: Driven) -> None:
+    await it.press("p", shows="paused at")
+    assert "paused" in it.lines[0]
+    await it.settle()
+    await it.until(lambda: it.app.reading.live.resting)
+    asked = len(it.client.asked)
+    it.client.cluster.topics["late"] = 1
+    await asyncio.sleep(0.6)
+    assert len(it.client.asked) == asked
+    assert "late" not in it.text
+    await it.press("r", shows="late")
+    await it.press("p", shows="live again")
 
 
-async def test_a_hidden_view_reads_nothing() -> None:
-    async with driven() as it:
-        await it.press("4")
-        await it.shows("user alice")
-        await it.press("5")
-        await it.shows("no ACLs")
-        it.client.asked.clear()
-        await it.until(lambda: it.client.asked.count("describe_acls") >= 3)
-        assert "describe_quotas" not in it.client.asked
-        assert "describe_configs" not in it.client.asked
+async def test_a_hidden_view_reads_nothing(it: Driven) -> None:
+    await it.press("4", shows="user alice")
+    await it.press("5", shows="no ACLs")
+    it.client.asked.clear()
+    await it.until(lambda: it.client.asked.count("describe_acls") >= 3)
+    assert "describe_quotas" not in it.client.asked
+    assert "describe_configs" not in it.client.asked
 
 
 async def test_a_cluster_that_is_not_there_is_told_of_calmly_and_tried_again() -> None:
     client = ModelClient(cluster(), lost=Unreachable(REFUSED))
     async with driven(client, settings=ConsoleSettings(start_pane="topics", refresh=0.2)) as it:
-        await it.shows("nothing listens there (connection refused)")
-        await it.shows("Check the port.")
-        await it.shows("r tries now")
-        await it.press("4")
-        await it.shows("nothing listens there (connection refused)")
+        await it.shows("nothing listens there (connection refused)", "Check the port.", "r tries now")
+        await it.press("4", shows="nothing listens there (connection refused)")
         await it.press("2")
         client.lost = None
         await it.shows("payments")
         await it.until(lambda: "not connected" not in it.text)
 
 
-async def test_a_cluster_that_goes_away_keeps_what_was_read_and_what_is_staged() -> None:
-    async with driven() as it:
-        await it.command("set topic orders retention.ms=1d")
-        it.client.lost = Unreachable(REFUSED)
-        await it.shows("not connected: UNREACHABLE")
-        assert "payments" in it.text
-        assert len(it.app.session.plan) == 1
-        await it.press("7", "c")
-        await it.shows("not checked")
-        assert len(it.app.session.plan) == 1
-        it.client.lost = None
-        await it.press("2")
-        await it.until(lambda: "not connected" not in it.text)
+async def test_a_cluster_that_goes_away_keeps_what_was_read_and_what_is_staged(it: Driven) -> None:
+    await it.command("set topic orders retention.ms=1d")
+    it.client.lost = Unreachable(REFUSED)
+    await it.shows("not connected: UNREACHABLE")
+    assert "payments" in it.text
+    assert len(it.app.session.plan) == 1
+    await it.press("7", "c", shows="not checked")
+    assert len(it.app.session.plan) == 1
+    it.client.lost = None
+    await it.press("2")
+    await it.until(lambda: "not connected" not in it.text)
 
 
 async def test_wrong_credentials_are_not_tried_again_by_themselves() -> None:
     why = Failure("AUTHENTICATION_FAILED", "bob was refused", "Check the password.")
     client = ModelClient(cluster(), lost=AuthenticationFailed(why))
     async with driven(client, settings=ConsoleSettings(start_pane="topics", refresh=0.1)) as it:
-        await it.shows("bob was refused")
-        await it.shows("r tries again")
+        await it.shows("bob was refused", "r tries again")
         await it.settle()
         asked = len(client.asked)
         await asyncio.sleep(0.5)
         assert len(client.asked) == asked
         client.lost = None
-        await it.press("r")
-        await it.shows("payments")
+        await it.press("r", shows="payments")
 
 
 async def test_a_pane_without_the_right_says_so_and_the_others_go_on() -> None:
@@ -332,10 +279,8 @@ async def test_a_pane_without_the_right_says_so_and_the_others_go_on() -> None:
             )
 
     async with driven(Denied(cluster())) as it:
-        await it.press("5")
-        await it.shows("ACLs not read: SECURITY_DISABLED")
-        await it.press("4")
-        await it.shows("user alice")
+        await it.press("5", shows="ACLs not read: SECURITY_DISABLED")
+        await it.press("4", shows="user alice")
 
 
 async def test_a_mistake_of_ours_in_a_read_is_said_and_the_loop_goes_on() -> None:
@@ -349,91 +294,81 @@ async def test_a_mistake_of_ours_in_a_read_is_said_and_the_loop_goes_on() -> Non
 
     client = Broken(cluster())
     async with driven(client) as it:
-        await it.press("4")
-        await it.shows("something went wrong in kac itself")
+        await it.press("4", shows="something went wrong in kac itself")
         client.broken = False
         await it.shows("user alice")
 
 
-async def test_the_mouse_works_too() -> None:
-    async with driven() as it:
-        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
-        await it.settle()
-        await it.shows("user alice")
-        await it.pilot.click("#footer", offset=(it.lines[-1].index("? help"), 0))
-        await it.settle()
-        await it.shows("keys: quotas")
+async def test_the_mouse_works_too(it: Driven) -> None:
+    await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
+    await it.settle()
+    await it.shows("user alice")
+    await it.pilot.click("#footer", offset=(it.lines[-1].index("? help"), 0))
+    await it.settle()
+    await it.shows("keys: quotas")
 
 
 async def test_the_help_is_read_whole_on_80_columns() -> None:
     async with driven(size=(80, 24)) as it:
-        await it.press("question_mark")
-        await it.shows("keys: topics")
+        await it.press("question_mark", shows="keys: topics")
         body = it.app.screen.query_one(TextView)
         assert "from the baseline" in " ".join(body.text.split())
         assert all(cell_width(line) <= 78 for line in body.text.splitlines())
 
 
-async def test_what_is_typed_goes_into_the_line_while_it_is_open_wherever_one_clicks() -> None:
-    async with driven() as it:
-        await it.press("colon")
-        await it.type("set topic ")
-        y = it.lines.index(it.line("payments"))
-        await it.pilot.click(offset=(5, y))
-        await it.until(lambda: it.lines[y].startswith("▸"))
-        await it.press("x", "D")
-        assert it.app.bar.line.text == "set topic xD"
-        assert not it.app.session.plan
-        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
-        await it.shows("user alice")
-        await it.press("n")
-        assert it.app.bar.line.text == "set topic xDn"
+async def test_what_is_typed_goes_into_the_line_while_it_is_open_wherever_one_clicks(it: Driven) -> None:
+    await it.press("colon")
+    await it.type("set topic ")
+    y = it.lines.index(it.line("payments"))
+    await it.pilot.click(offset=(5, y))
+    await it.until(lambda: it.lines[y].startswith("▸"))
+    await it.press("x", "D")
+    assert it.app.bar.line.text == "set topic xD"
+    assert not it.app.session.plan
+    await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
+    await it.shows("user alice")
+    await it.press("n")
+    assert it.app.bar.line.text == "set topic xDn"
 
 
-async def test_a_click_on_a_row_beneath_a_filter_keeps_the_filter() -> None:
-    async with driven() as it:
-        await it.press("slash")
-        await it.type("a")
-        y = it.lines.index(it.line("payments"))
-        await it.pilot.click(offset=(5, y), times=2)
-        await it.until(lambda: it.app.navigator.place.topic == "payments")
-        assert not it.app.bar.line.is_open
-        await it.press("escape")
-        await it.shows("/a")
-        assert [row.name for row in it.app.view.visible_rows()] == ["audit", "payments"]
+async def test_a_click_on_a_row_beneath_a_filter_keeps_the_filter(it: Driven) -> None:
+    await it.press("slash")
+    await it.type("a")
+    y = it.lines.index(it.line("payments"))
+    await it.pilot.click(offset=(5, y), times=2)
+    await it.until(lambda: it.app.navigator.place.topic == "payments")
+    assert not it.app.bar.line.is_open
+    await it.press("escape", shows="/a")
+    assert [row.name for row in it.app.view.visible_rows()] == ["audit", "payments"]
 
 
-async def test_a_click_on_a_part_of_the_breadcrumbs_shows_it() -> None:
-    async with driven() as it:
-        await it.press("enter")
-        await it.shows("Partitions")
-        for title, view in (("Partitions", "topic"), ("ACLs", "acls"), ("Configs", "configs")):
-            await it.pilot.click(offset=(it.lines[2].index(title) + 1, 2))
-            await it.until(lambda view=view: it.app.navigator.place.view == view)  # type: ignore[misc]
-        about = it.app.navigator.place
-        await it.pilot.click(offset=(it.lines[2].index("topic ") + 1, 2))
-        await it.settle()
-        assert it.app.navigator.place == about
-        await it.press("escape")
-        assert it.app.navigator.place.view == "topics"
-        await it.press("1")
-        await it.shows("Features")
-        await it.pilot.click(offset=(it.lines[2].index("Features"), 2))
-        await it.until(lambda: it.app.navigator.place.view == "features")
+async def test_a_click_on_a_part_of_the_breadcrumbs_shows_it(it: Driven) -> None:
+    await it.press("enter", shows="Partitions")
+    for title, view in (("Partitions", "topic"), ("ACLs", "acls"), ("Configs", "configs")):
+        await it.pilot.click(offset=(it.lines[2].index(title) + 1, 2))
+        await it.until(lambda view=view: it.app.navigator.place.view == view)  # type: ignore[misc]
+    about = it.app.navigator.place
+    await it.pilot.click(offset=(it.lines[2].index("topic ") + 1, 2))
+    await it.settle()
+    assert it.app.navigator.place == about
+    await it.press("escape")
+    assert it.app.navigator.place.view == "topics"
+    await it.press("1", shows="Features")
+    await it.pilot.click(offset=(it.lines[2].index("Features"), 2))
+    await it.until(lambda: it.app.navigator.place.view == "features")
 
 
-async def test_a_click_chooses_a_row_and_a_double_click_opens_it() -> None:
-    async with driven() as it:
-        y = it.lines.index(it.line("payments"))
-        assert it.lines[y].startswith(" ")
-        await it.pilot.click(offset=(5, y))
-        await it.settle()
-        assert it.lines[y].startswith("▸")
-        assert it.app.navigator.place.view == "topics"
-        await it.pilot.click(offset=(5, y), times=2)
-        await it.settle()
-        assert it.app.navigator.place.topic == "payments"
-        assert it.app.navigator.place.view != "topics"
+async def test_a_click_chooses_a_row_and_a_double_click_opens_it(it: Driven) -> None:
+    y = it.lines.index(it.line("payments"))
+    assert it.lines[y].startswith(" ")
+    await it.pilot.click(offset=(5, y))
+    await it.settle()
+    assert it.lines[y].startswith("▸")
+    assert it.app.navigator.place.view == "topics"
+    await it.pilot.click(offset=(5, y), times=2)
+    await it.settle()
+    assert it.app.navigator.place.topic == "payments"
+    assert it.app.navigator.place.view != "topics"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 12)])

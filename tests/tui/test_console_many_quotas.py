@@ -22,8 +22,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> ModelClient:
 
 async def opened(it: Driven) -> None:
     """Go to the quotas and wait for the users."""
-    await it.press("4")
-    await it.shows("user bob")
+    await it.press("4", shows="user bob")
 
 
 async def test_users_are_read_by_themselves_and_their_clients_when_opened(client: ModelClient) -> None:
@@ -31,8 +30,7 @@ async def test_users_are_read_by_themselves_and_their_clients_when_opened(client
         await opened(it)
         assert "3+ entities" in it.text
         assert "describe_quotas" not in client.asked
-        await it.press("j", "enter")
-        await it.shows("client checkout")
+        await it.press("j", "enter", shows="client checkout")
         assert "5 MB/s" in it.line("client checkout")
         assert "client loader" not in it.text
         assert "describe_quotas" not in client.asked
@@ -41,16 +39,14 @@ async def test_users_are_read_by_themselves_and_their_clients_when_opened(client
 async def test_what_holds_for_a_user_is_told_once_it_is_known(client: ModelClient) -> None:
     async with driven(client) as it:
         await opened(it)
-        await it.press("j")
-        await it.shows("effective for user alice")
+        await it.press("j", shows="effective for user alice")
         # The default client's limit beats that of all users: it is known only after a poll of alice.
         await it.shows("user alice client <default>  over user")
 
 
 async def test_an_edit_of_one_user_reads_what_is_about_that_user(client: ModelClient) -> None:
     async with driven(client) as it:
-        await it.command("set user bob client loader request_percentage=30")
-        await it.shows("staged")
+        await it.command("set user bob client loader request_percentage=30", shows="staged")
         assert "describe_quotas" not in client.asked
         await it.press("7")
         await it.until(lambda: "20 %" in it.line("request_percentage"))
@@ -59,16 +55,13 @@ async def test_an_edit_of_one_user_reads_what_is_about_that_user(client: ModelCl
 async def test_what_is_seen_for_the_first_time_is_no_change(client: ModelClient) -> None:
     async with driven(client) as it:
         await opened(it)
-        await it.press("j", "enter")
-        await it.shows("client checkout")
+        await it.press("j", "enter", shows="client checkout")
         alice = QuotaEntity.of({"user": "alice", "client-id": "checkout"})
         assert it.app.cluster.changed.when(alice) is None
         client.cluster.quotas[alice] = {"producer_byte_rate": 7.0}
         await it.until(lambda: it.app.cluster.changed.when(alice) is not None)
 
 
-async def test_few_are_read_whole_as_ever() -> None:
-    async with driven() as it:
-        await it.press("4")
-        await it.shows("4 entities")
-        assert "describe_quotas" in it.client.asked
+async def test_few_are_read_whole_as_ever(it: Driven) -> None:
+    await it.press("4", shows="4 entities")
+    assert "describe_quotas" in it.client.asked

@@ -53,19 +53,15 @@ async def on(cluster: ThreadedCluster, number_of: str) -> int:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_move_that_is_stuck_says_why_and_is_cancelled(moving: ThreadedCluster, size: tuple[int, int]) -> None:
     async with driven_on(moving, size=size) as it:
-        await it.command("moves")
-        await it.shows("0 running  1 stuck")
+        await it.command("moves", shows="0 running  1 stuck")
         assert "broker down" in it.line("! orders/0")
-        await it.shows("broker 4 is down: no byte can arrive")
-        await it.shows("cancel: back to 2,1")
+        await it.shows("broker 4 is down: no byte can arrive", "cancel: back to 2,1")
         await it.press("F")
         await it.until(lambda: len(it.app.session.plan) == 1)
-        assert [each.edit for each in it.app.session.plan.staged] == [CancelMove("orders", 0)]
-        await it.press("u", "M")
-        await it.shows("move topic orders partition 0 to")
+        assert it.edits == [CancelMove("orders", 0)]
+        await it.press("u", "M", shows="move topic orders partition 0 to")
         await it.press("escape", "escape")
-        await it.command("moves nothing-of-it")
-        await it.shows("no row passes")
+        await it.command("moves nothing-of-it", shows="no row passes")
 
 
 async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster) -> None:
@@ -74,11 +70,10 @@ async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster
     moving.run(lambda c: c.broker_up(3))
     async with driven_on(moving) as it:
         await it.shows("orders")
-        await it.press("w")
-        await it.shows("preferred leaders, broker 3: 1")
+        await it.press("w", shows="preferred leaders, broker 3: 1")
         await it.press("E")
         await it.until(lambda: len(it.app.session.plan) == 1)
-        assert [each.edit for each in it.app.session.plan.staged] == [ElectPreferred("orders", 1)]
+        assert it.edits == [ElectPreferred("orders", 1)]
 
 
 async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: ThreadedCluster) -> None:
@@ -86,16 +81,13 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
     number = await on(moving, "begun")
     async with driven_on(moving) as it:
         await it.shows(f"op {number} waiting")
-        await it.press("w")
-        await it.shows(f"operation {number}")
+        await it.press("w", shows=f"operation {number}")
         assert "drain 3" in it.line(f"operation {number}")
         assert it.line(f"operation {number}").startswith("▸")
         await it.shows("no process; W goes on with it here")
-        await it.press("x")
-        await it.shows(f"x once more cancels operation {number}")
+        await it.press("x", shows=f"x once more cancels operation {number}")
         assert await on(moving, "cancelling") == 0
-        await it.press("x")
-        await it.shows(f"operation {number} (drain 3) is cancelled")
+        await it.press("x", shows=f"operation {number} (drain 3) is cancelled")
         assert await on(moving, "open") == 0
 
 
@@ -104,8 +96,7 @@ async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(movi
     number = await on(moving, "begun")
     async with driven_on(moving) as it:
         await it.shows(f"op {number} waiting")
-        await it.press("w")
-        await it.shows("10 kB/s; t changes it")
+        await it.press("w", shows="10 kB/s; t changes it")
         await it.press("t")
         assert it.app.bar.line.text == f"operation {number} throttle 10kB/s"
         await it.press(*["backspace"] * 6, "2", "M", "B", "enter")
@@ -115,19 +106,15 @@ async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(movi
         await it.press("K")
         assert it.app.bar.line.text == f"operation {number} give-up"
         assert await on(moving, "gives up") == 0
-        await it.press("enter")
-        await it.shows(f"operation {number} is asked to end without brokers that do not answer")
+        await it.press("enter", shows=f"operation {number} is asked to end without brokers that do not answer")
         assert await on(moving, "gives up") == 1
-        await it.command(f"operation {number + 1} throttle 0")
-        await it.shows(f"no operation {number + 1} is open")
+        await it.command(f"operation {number + 1} throttle 0", shows=f"no operation {number + 1} is open")
 
 
 async def test_a_key_for_an_operation_says_where_there_is_none(moving: ThreadedCluster) -> None:
     async with driven_on(moving) as it:
-        await it.command("moves")
-        await it.shows("! orders/0")
-        await it.press("t")
-        await it.shows("no operation of this host's journal is under the cursor")
+        await it.command("moves", shows="! orders/0")
+        await it.press("t", shows="no operation of this host's journal is under the cursor")
         assert not it.app.bar.line.is_open
 
 
@@ -136,8 +123,7 @@ async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster
     moving.run(lambda c: c.broker_up(4))
     moving.call(lambda c: c.state.alter_config(broker_resource(3), {RATE: "1000"}))
     async with driven_on(moving) as it:
-        await it.command("moves")
-        await it.shows("moves")
+        await it.command("moves", shows="moves")
         row = stuck_row()
         view = it.app.view
         view.row = lambda: row  # type: ignore[attr-defined]

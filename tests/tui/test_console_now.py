@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
 from console.tui.tour import Tour
-from tests.tui.console_app import driven_on
+from tests.support import worlds
+from tests.tui.console_app import Driven, driven_on
 
 THROTTLE = "leader.replication.throttled.rate"
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    def seed(running: EmbeddedCluster) -> None:
-        running.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3]))
-
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(seed)
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
 
-async def test_a_healthy_cluster_says_what_was_looked_at(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("full_stop")
-        await it.shows("healthy: 3 brokers, 1 topic")
-        await it.press("F")
-        await it.shows("there is nothing under the cursor")
+async def test_a_healthy_cluster_says_what_was_looked_at(it: Driven) -> None:
+    await it.press("full_stop", shows="healthy: 3 brokers, 1 topic")
+    await it.press("F", shows="there is nothing under the cursor")
 
 
 MOST_KEYS = 8
@@ -96,11 +86,9 @@ async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedClust
     cluster.call(impossible)
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("cards: min ISR 2, 1 replica")
-        await it.press("enter")
-        await it.shows("min.insync.replicas")
+        await it.press("enter", shows="min.insync.replicas")
         await it.until(lambda: it.line("min.insync.replicas").startswith("▸"))
-        await it.press("escape")
-        await it.shows("cards: min ISR 2, 1 replica")
+        await it.press("escape", shows="cards: min ISR 2, 1 replica")
 
 
 def kept_mode(state: Path) -> int:
@@ -114,11 +102,9 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     cluster.call(throttled)
     cluster.call(impossible)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("2 troubles  1 high  1 warning")
-        await it.shows("Now!2")
+        await it.shows("2 troubles  1 high  1 warning", "Now!2")
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
-        await it.press("m")
-        await it.shows("1 trouble  1 warning  1 muted")
+        await it.press("m", shows="1 trouble  1 warning  1 muted")
         await it.shows("Now!1")
         rows = [number for number, line in enumerate(it.lines) if "min ISR 2, 1" in line or "without a reass" in line]
         assert "cards" in it.lines[rows[1]]
@@ -126,8 +112,7 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     assert kept_mode(tmp_path) == 0o600
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("1 trouble  1 warning  1 muted")
-        await it.press("G", "m")
-        await it.shows("2 troubles  1 high  1 warning")
+        await it.press("G", "m", shows="2 troubles  1 high  1 warning")
         await it.shows("counted again")
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("2 troubles  1 high  1 warning")
@@ -139,14 +124,12 @@ async def test_the_tour_of_the_demo_goes_away_for_good(cluster: ThreadedCluster,
     seen = tmp_path / "kac" / "tour-seen"
     async with driven_on(cluster, start_pane="topics") as it:
         it.app.triage.tour = Tour(seen)
-        await it.press("full_stop")
-        await it.shows("1 trouble")
+        await it.press("full_stop", shows="1 trouble")
         await it.shows("F stages what mends it, 7 shows the plan, A sends it; ⏎ the evidence, Esc back.")
         await it.press(key)
         await it.until(lambda: "7 shows the plan" not in it.text)
         assert ("keys: now" in it.text) == (key == "question_mark"), "the key does what it does"
-        await it.press("escape", "2", "full_stop")
-        await it.shows("1 trouble")
+        await it.press("escape", "2", "full_stop", shows="1 trouble")
         assert "7 shows the plan" not in it.text
         await it.until(seen.exists)
     assert not Tour(seen).is_shown
@@ -167,28 +150,23 @@ async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedC
         await it.shows("live")
 
 
-async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.press("full_stop")
-        await it.shows("healthy")
-        cluster.run(lambda running: running.broker_down(3))
-        await it.shows("broker 3 is down")
-        line = it.line("broker 3 is down")
-        assert "CRIT" in line
-        assert "start" not in line, "it began while the console watched"
-        await it.shows("6 under-replicated")
-        assert "its process, host, disk, network" in it.line("Look at")
-        await it.press("g")  # seen: for a moment it may have been six partitions that nothing explained
-        await it.shows("F opens")
-        await it.press("F")
-        await it.shows(": drain broker 3")
-        await it.press("escape", "enter")
-        await it.shows("active controller")
-        cluster.run(lambda running: running.broker_up(3))
-        await it.press("full_stop")
-        await it.until(lambda: "broker 3 is down" not in it.text)
-        await it.press("y")
-        await it.shows("sent to the terminal: # Kafka:")
+async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster, it: Driven) -> None:
+    await it.press("full_stop", shows="healthy")
+    cluster.run(lambda running: running.broker_down(3))
+    await it.shows("broker 3 is down")
+    line = it.line("broker 3 is down")
+    assert "CRIT" in line
+    assert "start" not in line, "it began while the console watched"
+    await it.shows("6 under-replicated")
+    assert "its process, host, disk, network" in it.line("Look at")
+    await it.press("g")  # seen: for a moment it may have been six partitions that nothing explained
+    await it.shows("F opens")
+    await it.press("F", shows=": drain broker 3")
+    await it.press("escape", "enter", shows="active controller")
+    cluster.run(lambda running: running.broker_up(3))
+    await it.press("full_stop")
+    await it.until(lambda: "broker 3 is down" not in it.text)
+    await it.press("y", shows="sent to the terminal: # Kafka:")
 
 
 async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: ThreadedCluster) -> None:
@@ -202,8 +180,7 @@ async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: 
         await it.until(lambda: "cards: min ISR" not in it.text)
         await it.until(lambda: it.line("replication throttles").startswith("▸"))
         assert "F stages" not in it.text
-        await it.press("F")
-        await it.shows("gone: cards: min ISR")
+        await it.press("F", shows="gone: cards: min ISR")
         assert "Plan*" not in it.text
         await it.shows("F stages")
         await it.press("F")

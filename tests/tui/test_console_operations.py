@@ -38,32 +38,27 @@ def moving(cluster: ThreadedCluster) -> int:
 
 async def agreed(it: Driven, goal: str) -> None:
     """Enter a goal in the command bar and agree to its forecast."""
-    await it.command(goal)
-    await it.shows("y begins, and works on it")
+    await it.command(goal, shows="y begins, and works on it")
     await it.press("y")
 
 
-async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster) -> None:
+async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster, it: Driven) -> None:
     """Nothing is sent before the answer; on a terminal of 80×24 the whole question is seen."""
-    async with driven_on(cluster) as it:
-        await it.command("drain broker 3 throttle 50MB/s")
-        await it.shows("Begin on test: drain 3?")
-        await it.shows("3 partitions, ≈ 8.58 MiB to copy; at least 1 s at the throttle")
-        row = it.line("1 → 4").split()
-        assert row[:4] == ["4", "1", "→", "4"], row
-        await it.shows("y begins, and works on it while kac is open")
-        await it.press("escape")
-        await it.shows("nothing was sent")
-        assert replicas(cluster) == list(PLACES)
-        assert it.app.operating.at_work == ""
-        assert len(it.app.session.plan) == 0
+    await it.command("drain broker 3 throttle 50MB/s", shows="Begin on test: drain 3?")
+    await it.shows("3 partitions, ≈ 8.58 MiB to copy; at least 1 s at the throttle")
+    row = it.line("1 → 4").split()
+    assert row[:4] == ["4", "1", "→", "4"], row
+    await it.shows("y begins, and works on it while kac is open")
+    await it.press("escape", shows="nothing was sent")
+    assert replicas(cluster) == list(PLACES)
+    assert it.app.operating.at_work == ""
+    assert len(it.app.session.plan) == 0
 
 
 async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -> None:
     cluster.run(lambda c: c.broker_down(4))
     async with driven_on(cluster) as it:
-        await it.command("drain broker 3")
-        await it.shows("Begin on test: drain 3?")
+        await it.command("drain broker 3", shows="Begin on test: drain 3?")
         await it.shows("no replica can move yet")
         told = " ".join(it.text.split())
         why = "3 partitions can't move: factor 3 needs 3 other brokers, 2 can take replicas"
@@ -83,8 +78,7 @@ async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> No
         await it.press("F")
         await it.until(lambda: it.app.bar.line.is_open)
         assert it.app.bar.line.text == "drain broker 3"
-        await it.press("enter")
-        await it.shows("Begin on test: drain 3?")
+        await it.press("enter", shows="Begin on test: drain 3?")
         await it.press("y")
         await it.until(lambda: all(3 not in each for each in replicas(cluster)))
         await it.shows("operation 1 (drain 3) is done; the way back is :back 1")
@@ -99,45 +93,33 @@ async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedC
         await agreed(it, "drain broker 3 throttle 100kB/s")
         await it.until(lambda: moving(cluster) == 3)
         await it.shows("op 1 running")
-        await it.press("w")
-        await it.shows("this console")
+        await it.press("w", shows="this console")
         assert "drain 3" in it.line("▸")
-        await it.press("q")
-        await it.shows("operation 1 is worked on here. It waits then")
+        await it.press("q", shows="operation 1 is worked on here. It waits then")
         await it.press("y")
         await it.until(lambda: not it.app.is_running)
     assert moving(cluster) == 3
     async with driven_on(cluster) as it:
         await it.shows("operation 1 (drain 3) is open: W goes on with it here")
-        await it.press("W")
-        await it.shows("operation 1 goes on: drain 3")
-        await it.press("W")
-        await it.shows("operation 1 is worked on here")
-        await it.press("w", "x")
-        await it.shows("x once more cancels operation 1")
-        await it.press("x")
-        await it.shows("operation 1 (drain 3) is cancelled")
+        await it.press("W", shows="operation 1 goes on: drain 3")
+        await it.press("W", shows="operation 1 is worked on here")
+        await it.press("w", "x", shows="x once more cancels operation 1")
+        await it.press("x", shows="operation 1 (drain 3) is cancelled")
     assert replicas(cluster) == list(PLACES)
     left = cluster.call(lambda c: {key for configs in c.state.configs.values() for key in configs})
     assert not left & {*RATES, *LISTS}
 
 
-async def test_a_second_goal_is_refused_and_names_the_first(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await agreed(it, "drain broker 3 throttle 100kB/s")
-        await it.shows("op 1 running")
-        await it.command("balance")
-        await it.shows("operation 1 (drain 3) is open")
+async def test_a_second_goal_is_refused_and_names_the_first(it: Driven) -> None:
+    await agreed(it, "drain broker 3 throttle 100kB/s")
+    await it.shows("op 1 running")
+    await it.command("balance", shows="operation 1 (drain 3) is open")
 
 
-async def test_where_nothing_is_to_be_done_that_is_said(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster) as it:
-        await it.command("replication topic orders 3")
-        await it.shows("replication orders 3: no replica has to move")
-        await it.command("replace broker 3 by 9")
-        await it.shows("broker 9 is not in the cluster")
-        await it.press("W")
-        await it.shows("no operation is open")
+async def test_where_nothing_is_to_be_done_that_is_said(it: Driven) -> None:
+    await it.command("replication topic orders 3", shows="replication orders 3: no replica has to move")
+    await it.command("replace broker 3 by 9", shows="broker 9 is not in the cluster")
+    await it.press("W", shows="no operation is open")
 
 
 async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
@@ -154,18 +136,14 @@ async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
 
 async def test_where_the_context_asks_for_its_name_that_is_typed(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, confirm=True) as it:
-        await it.command("drain broker 3")
-        await it.shows("Type test, the name of the context")
-        await it.press("y", "enter")
-        await it.shows("that is not the name of the context")
-        await it.press("escape")
-        await it.shows("nothing was sent")
+        await it.command("drain broker 3", shows="Type test, the name of the context")
+        await it.press("y", "enter", shows="that is not the name of the context")
+        await it.press("escape", shows="nothing was sent")
 
 
 async def test_a_read_only_context_begins_nothing(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, read_only=True) as it:
-        await it.command("drain broker 3")
-        await it.shows("context test is read-only")
+        await it.command("drain broker 3", shows="context test is read-only")
 
 
 async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
@@ -175,22 +153,18 @@ async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
         running.call(lambda c: c.state.logs.update({("orders", 0): PartitionLog(older_bytes=SIZE)}))
         running.call(lambda c: c.state.replica_dirs.update({(c.state.topics["orders"].id, 0, 1): "/data1"}))
         async with driven_on(running) as it:
-            await it.command("drain broker 1 dir /data1 throttle 20kB/s")
-            await it.shows("Begin on test: drain 1 dir /data1?")
+            await it.command("drain broker 1 dir /data1 throttle 20kB/s", shows="Begin on test: drain 1 dir /data1?")
             await it.shows("1 replica, ≈ 2.86 MiB to copy; at least 150 s at the throttle")
             assert it.line("/data1  ").split()[:4] == ["/data1", "1", "→", "0"]
-            await it.press("y")
-            await it.shows("op 1 running")
+            await it.press("y", shows="op 1 running")
             await it.press("w")
             await it.until(lambda: "orders/0 on 1" in it.text)
             row = it.line("orders/0 on 1").split()
             assert row[3:5] == ["/data1", "/data2"], row
-            await it.press("j")
-            await it.shows("throttle between directories of broker 1 is 20 kB/s")
+            await it.press("j", shows="throttle between directories of broker 1 is 20 kB/s")
             await it.press("x")
             await it.until(lambda: len(it.app.session.plan) == 1)
-            assert [each.edit for each in it.app.session.plan.staged] == [MoveReplicaDir("orders", 0, 1, "/data1")]
+            assert it.edits == [MoveReplicaDir("orders", 0, 1, "/data1")]
             await it.press("u")
-            await it.press("k", "x", "x")
-            await it.shows("operation 1 (drain 1 dir /data1) is cancelled")
+            await it.press("k", "x", "x", shows="operation 1 (drain 1 dir /data1) is cancelled")
         assert running.call(lambda c: dict(c.state.dir_copies)) == {}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import parse_fault
-from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.half_hour import HalfHour, Measure, Sample
 from console.present.overview import GAP
 from console.tui import watch
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 from tests.unit.test_throttling import line
 
@@ -21,13 +20,8 @@ COLUMN = 4
 """Samples of a column where there are 45 of them."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    """Two of three partitions are under-replicated."""
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        running.call(lambda c: c.state.put_topic(new_topic("orders", ((1, 2), (3, 1), (2, 3)), (1, 2, 3))))
-        running.run(lambda c: c.broker_down(3))
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", ((1, 2), (3, 1), (2, 3))), down=(3,))
+"""Two of three partitions are under-replicated."""
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
@@ -39,10 +33,8 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
         await it.until(lambda: "overview" in it.lines[2] and it.line("under-replicated  ").split()[1] == "2")
         assert GAP in it.line("events   ")
         assert len(it.line("under-replicated  ").rstrip()) <= size[0]
-        await it.press("down", "down", "enter")
-        await it.shows("orders")
-        await it.press("escape")
-        await it.shows("under-replicated  ")
+        await it.press("down", "down", "enter", shows="orders")
+        await it.press("escape", shows="under-replicated  ")
 
 
 async def test_it_begins_with_the_first_answer_whatever_pane_is_shown(
@@ -66,8 +58,7 @@ async def test_what_throttles_kac_is_drawn_and_what_would_tell_of_others_said(cl
         await it.press("ctrl+g")
         await it.until(lambda: "kac" in it.line("throttled "))
         assert "/min" in it.line("throttled ")
-        await it.press("home")
-        await it.shows("others: by kac --request-log FILE, or a lake")
+        await it.press("home", shows="others: by kac --request-log FILE, or a lake")
 
 
 async def test_clients_that_request_logs_name_are_drawn(cluster: ThreadedCluster, tmp_path: Path) -> None:
@@ -82,8 +73,7 @@ async def test_clients_that_request_logs_name_are_drawn(cluster: ThreadedCluster
         await it.press("ctrl+g")
         await it.until(lambda: "throttled loader" in it.text)
         assert "9/min" in it.line("throttled ")
-        await it.press("home")
-        await it.shows("others: by kafka-request.log")
+        await it.press("home", shows="others: by kafka-request.log")
 
 
 def throttled(it: Driven) -> object:

@@ -6,25 +6,23 @@ from console.contexts.console_settings import ConsoleSettings
 from console.model.cluster import Partition
 from console.model.failure import Failure
 from console.model.snapshot import with_failures
-from tests.tui.console_app import cluster, driven
+from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient, lag
 from themes import DARK, LIGHT
 from widgets.lean_driver import Background
 
 
-async def test_topics_with_the_header_and_the_keys() -> None:
-    async with driven() as it:
-        await it.shows("kafka 4.3")
-        await it.shows("live")
-        header = it.lines[0]
-        for part in ("test", "RW", "2 brokers", "ctrl 2", "3 topics", "live", "ANONYMOUS"):
-            assert part in header, header
-        assert "2 Topic" in it.lines[1]
-        assert it.line("Name").split() == ["Name", "Part", "RF", "URP", "Off", "Over", "Size", "Changed", "›"]
-        await it.until(lambda: "10 MiB" in it.line("orders"))
-        assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
-        assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]
-        assert "? help" in it.lines[-1]
+async def test_topics_with_the_header_and_the_keys(it: Driven) -> None:
+    await it.shows("kafka 4.3", "live")
+    header = it.lines[0]
+    for part in ("test", "RW", "2 brokers", "ctrl 2", "3 topics", "live", "ANONYMOUS"):
+        assert part in header, header
+    assert "2 Topic" in it.lines[1]
+    assert it.line("Name").split() == ["Name", "Part", "RF", "URP", "Off", "Over", "Size", "Changed", "›"]
+    await it.until(lambda: "10 MiB" in it.line("orders"))
+    assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
+    assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]
+    assert "? help" in it.lines[-1]
 
 
 async def test_a_wider_header_has_the_clusters_id_too() -> None:
@@ -40,14 +38,12 @@ async def test_the_first_read_brings_the_overrides_of_the_first_topics() -> None
         assert it.client.asked.count("describe_configs") == 1
 
 
-async def test_what_a_background_sweep_read_shows_its_age_once_nothing_follows_it() -> None:
-    async with driven() as it:
-        await it.until(lambda: it.app.view._swept is not None)  # type: ignore[attr-defined]
-        assert "overrides as of" not in it.text
-        await it.press("p")
-        await it.shows("overrides as of ")
-        await it.press("p")
-        assert "overrides as of" not in it.text
+async def test_what_a_background_sweep_read_shows_its_age_once_nothing_follows_it(it: Driven) -> None:
+    await it.until(lambda: it.app.view._swept is not None)  # type: ignore[attr-defined]
+    assert "overrides as of" not in it.text
+    await it.press("p", shows="overrides as of ")
+    await it.press("p")
+    assert "overrides as of" not in it.text
 
 
 async def test_a_topic_in_trouble_is_marked_and_told_of() -> None:
@@ -55,10 +51,8 @@ async def test_a_topic_in_trouble_is_marked_and_told_of() -> None:
     client.partitions["payments"] = (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), ()))
     async with driven(client) as it:
         assert it.line("payments").split()[:6] == ["!", "payments", "2", "2", "2", "1"]
-        await it.shows("URP 2")
-        await it.shows("OFFLINE 1")
-        await it.press("G")
-        await it.shows("1 of 2 partitions have no leader")
+        await it.shows("URP 2", "OFFLINE 1")
+        await it.press("G", shows="1 of 2 partitions have no leader")
 
 
 async def test_internal_topics_are_hidden_until_asked_for() -> None:
@@ -83,120 +77,89 @@ async def test_topics_that_may_not_be_seen_are_counted_and_the_rest_is_shown() -
         assert "payments" in it.text
 
 
-async def test_a_topic_opens_on_its_configs_and_tab_goes_through_its_parts() -> None:
-    async with driven() as it:
-        await it.press("j", "enter")
-        await it.shows("2 overrides of")
-        assert "topic orders" in it.lines[2]
-        first, second = it.line("cleanup.policy").split(), it.line("retention.ms").split()
-        assert first[1:] == ["cleanup.policy", "compact,delete", "topic"] or first[0] == "▸O"
-        assert second[:5] == ["O", "retention.ms", "604800000", "7", "d"]
-        assert it.lines.index(it.line("retention.ms")) < it.lines.index(it.line("compression.type"))
-        await it.press("tab")
-        await it.shows("3 partitions × 2")
-        await it.press("tab")
-        await it.shows("no ACL touches this topic")
-        await it.press("escape")
-        await it.shows("payments")
+async def test_a_topic_opens_on_its_configs_and_tab_goes_through_its_parts(it: Driven) -> None:
+    await it.press("j", "enter", shows="2 overrides of")
+    assert "topic orders" in it.lines[2]
+    first, second = it.line("cleanup.policy").split(), it.line("retention.ms").split()
+    assert first[1:] == ["cleanup.policy", "compact,delete", "topic"] or first[0] == "▸O"
+    assert second[:5] == ["O", "retention.ms", "604800000", "7", "d"]
+    assert it.lines.index(it.line("retention.ms")) < it.lines.index(it.line("compression.type"))
+    await it.press("tab", shows="3 partitions × 2")
+    await it.press("tab", shows="no ACL touches this topic")
+    await it.press("escape", shows="payments")
 
 
-async def test_details_say_what_applies_without_the_override_and_the_chain() -> None:
-    async with driven() as it:
-        await it.press("j", "enter")
-        await it.shows("Without the override: delete from default")
-        await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
-        await it.press("j")
-        await it.shows(" ── retention.ms ─")
-        await it.shows("7 d   long, ms")
-        await it.shows("How long a log is kept & what then.")
-        await it.press("d")
-        await it.shows("Esc back")
-        await it.press("escape")
-        await it.shows("? help")
+async def test_details_say_what_applies_without_the_override_and_the_chain(it: Driven) -> None:
+    await it.press("j", "enter", shows="Without the override: delete from default")
+    await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
+    await it.press("j", shows=" ── retention.ms ─")
+    await it.shows("7 d   long, ms", "How long a log is kept & what then.")
+    await it.press("d", shows="Esc back")
+    await it.press("escape", shows="? help")
 
 
 async def test_brokers_with_the_quorum_and_the_cluster_default_on_top() -> None:
     client = ModelClient(cluster(), racks={1: "rack-a"})
     async with driven(client) as it:
-        await it.press("1")
-        await it.shows("active controller 2  epoch 7  voters 1 (−2), 2")
+        await it.press("1", shows="active controller 2  epoch 7  voters 1 (−2), 2")
         rows = [it.line("<default>"), it.line("localhost:9093"), it.line("localhost:9094")]
         assert [it.lines.index(row) for row in rows] == sorted(it.lines.index(row) for row in rows)
         assert "2 ctrl" in rows[2]
         await it.shows("60%")
-        await it.press("enter")
-        await it.shows("broker <default>")
+        await it.press("enter", shows="broker <default>")
 
 
-async def test_configs_lists_everything_that_has_some() -> None:
-    async with driven() as it:
-        await it.press("3")
-        await it.until(lambda: "logger" in it.text and it.line("orders").split()[-1] == "2")
-        rows = [line.replace("▸", " ").split()[:2] for line in it.lines[4:] if line.startswith((" ", "▸"))]
-        for kind, name in (
-            ("broker", "<default>"),
-            ("broker", "1"),
-            ("logger", "2"),
-            ("client-metrics", "m1"),
-            ("topic", "audit"),
-        ):
-            assert [kind, name] in rows, it.text
-        await it.press("o")
-        assert "payments" not in it.text
-        assert "orders" in it.text
+async def test_configs_lists_everything_that_has_some(it: Driven) -> None:
+    await it.press("3")
+    await it.until(lambda: "logger" in it.text and it.line("orders").split()[-1] == "2")
+    rows = [line.replace("▸", " ").split()[:2] for line in it.lines[4:] if line.startswith((" ", "▸"))]
+    for kind, name in (
+        ("broker", "<default>"),
+        ("broker", "1"),
+        ("logger", "2"),
+        ("client-metrics", "m1"),
+        ("topic", "audit"),
+    ):
+        assert [kind, name] in rows, it.text
+    await it.press("o")
+    assert "payments" not in it.text
+    assert "orders" in it.text
 
 
-async def test_quotas_are_a_tree_with_their_defaults_and_the_effective_quota() -> None:
-    async with driven() as it:
-        await it.press("4")
-        await it.shows("user alice")
-        for default in ("user <default>", "client <default>", "ip <default>"):
-            assert default in it.text
-        await it.press("j", "l", "j", "j")
-        await it.shows("effective for user alice, client checkout")
-        effective = it.lines[it.lines.index(it.line("effective for")) :]
-        assert effective[1].split()[:6] == ["produce", "5", "MB/s", "×2", "=", "10"]
-        told = " ".join(" ".join(effective[1:]).split())
-        assert "over user alice client <default> 1 MB/s, user <default> 10 MB/s" in told
-        assert "consume 50 MB/s ×2 = 100 MB/s user alice" in told
+async def test_quotas_are_a_tree_with_their_defaults_and_the_effective_quota(it: Driven) -> None:
+    await it.press("4", shows="user alice")
+    for default in ("user <default>", "client <default>", "ip <default>"):
+        assert default in it.text
+    await it.press("j", "l", "j", "j", shows="effective for user alice, client checkout")
+    effective = it.lines[it.lines.index(it.line("effective for")) :]
+    assert effective[1].split()[:6] == ["produce", "5", "MB/s", "×2", "=", "10"]
+    told = " ".join(" ".join(effective[1:]).split())
+    assert "over user alice client <default> 1 MB/s, user <default> 10 MB/s" in told
+    assert "consume 50 MB/s ×2 = 100 MB/s user alice" in told
 
 
-async def test_acls_by_principal_and_by_resource() -> None:
-    async with driven() as it:
-        await it.command(
-            "allow User:alice READ,WRITE on topic ord prefixed; deny User:bob ALL on group g from 10.0.0.1"
-        )
-        await it.press("5")
-        await it.shows("by principal")
-        row = it.line("User:bob").split()
-        assert row[-6:] == ["group", "g", "literal", "deny", "ALL", "10.0.0.1"], row
-        await it.press("o")
-        await it.shows("by resource")
-        assert (
-            it.line("ord…").split()[-6:] == ["User:alice", "prefixed", "allow", "READ", "*"][-6:] or "ord…" in it.text
-        )
+async def test_acls_by_principal_and_by_resource(it: Driven) -> None:
+    await it.command("allow User:alice READ,WRITE on topic ord prefixed; deny User:bob ALL on group g from 10.0.0.1")
+    await it.press("5", shows="by principal")
+    row = it.line("User:bob").split()
+    assert row[-6:] == ["group", "g", "literal", "deny", "ALL", "10.0.0.1"], row
+    await it.press("o", shows="by resource")
+    assert it.line("ord…").split()[-6:] == ["User:alice", "prefixed", "allow", "READ", "*"][-6:] or "ord…" in it.text
 
 
 async def test_groups_with_their_lag_by_partition() -> None:
     async with driven(ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})) as it:
-        await it.press("6")
-        await it.shows("billing")
+        await it.press("6", shows="billing")
         await it.until(lambda: "42" in it.line("billing").split())
-        await it.press("enter")
-        await it.shows("lag 42")
+        await it.press("enter", shows="lag 42")
         assert it.line("137").split()[:5] == ["orders", "2", "100", "137", "37"]
 
 
-async def test_the_last_view_and_the_way_back() -> None:
-    async with driven() as it:
-        await it.press("4")
-        await it.shows("user alice")
-        await it.press("minus")
-        await it.shows("payments")
-        await it.press("minus")
-        await it.shows("user alice")
-        await it.press("escape")
-        await it.shows("payments")
+async def test_the_last_view_and_the_way_back(it: Driven) -> None:
+    await it.press("4", shows="user alice")
+    await it.press("minus", shows="payments")
+    await it.press("minus", shows="user alice")
+    await it.press("escape", shows="payments")
 
 
 async def test_untrusted_names_are_harmless() -> None:
@@ -213,54 +176,42 @@ async def test_what_an_acl_does_among_the_others() -> None:
             "allow User:alice READ on topic ord prefixed; allow User:bob ALL on topic *; "
             "deny User:alice READ on topic orders from 10.0.0.1; apply"
         )
-        await it.press("y")
-        await it.shows("applied")
-        await it.press("5")
-        await it.shows("User:alice")
+        await it.press("y", shows="applied")
+        await it.press("5", shows="User:alice")
         await it.press("slash")
-        await it.type("alice")
-        await it.press("enter", "d")
-        await it.shows("grants            READ, DESCRIBE to User:alice, from anywhere")
+        await it.type("alice", "enter", "d", shows="grants            READ, DESCRIBE to User:alice, from anywhere")
         await it.shows("in part by        deny User:alice READ on topic orders from 10.0.0.1")
         await it.shows("without it        User:alice loses READ, DESCRIBE on topics that begin with")
         await it.shows("unless            super users are concerned")
-        await it.press("escape", "escape")
-        await it.shows("User:bob")
-        await it.press("j", "j", "d")
-        await it.shows("grants            all operations to User:bob, from anywhere")
+        await it.press("escape", "escape", shows="User:bob")
+        await it.press("j", "j", "d", shows="grants            all operations to User:bob, from anywhere")
         await it.shows("closed to all but super users, or open to everyone where")
 
 
-async def test_a_broker_that_is_back_is_not_said_to_be_missing() -> None:
+async def test_a_broker_that_is_back_is_not_said_to_be_missing(it: Driven) -> None:
     """And what is of a logger is said where loggers are shown, not in every pane that reads configs."""
-    async with driven() as it:
-        await it.until(lambda: "cluster" in it.app.session.snapshot.read_at)
-        gone = Failure("UNKNOWN_BROKER", "broker 2 is unknown")
-        known = it.app.session.snapshot
-        it.app.session.snapshot = with_failures(
-            known, "configs", [("broker_logger 2", gone), ("broker_logger 7", gone)]
-        )
-        await it.press("2")
-        assert "UNKNOWN_BROKER" not in it.text
-        await it.press("3")
-        await it.shows("UNKNOWN_BROKER")
-        await it.app.session.read_cluster()
-        assert [each.entity for each in it.app.session.snapshot.failures] == ["broker_logger 7"]
-        await it.shows("logger 7 not shown: UNKNOWN_BROKER")
-        await it.press("enter")
-        assert "UNKNOWN_BROKER" not in it.text
+    await it.until(lambda: "cluster" in it.app.session.snapshot.read_at)
+    gone = Failure("UNKNOWN_BROKER", "broker 2 is unknown")
+    known = it.app.session.snapshot
+    it.app.session.snapshot = with_failures(known, "configs", [("broker_logger 2", gone), ("broker_logger 7", gone)])
+    await it.press("2")
+    assert "UNKNOWN_BROKER" not in it.text
+    await it.press("3", shows="UNKNOWN_BROKER")
+    await it.app.session.read_cluster()
+    assert [each.entity for each in it.app.session.snapshot.failures] == ["broker_logger 7"]
+    await it.shows("logger 7 not shown: UNKNOWN_BROKER")
+    await it.press("enter")
+    assert "UNKNOWN_BROKER" not in it.text
 
 
 async def test_on_a_wide_terminal_details_stand_beside_their_list() -> None:
     async with driven(size=(200, 50)) as it:
-        await it.press("2", "enter")
-        await it.shows("retention.ms")
+        await it.press("2", "enter", shows="retention.ms")
         head = next(n for n, line in enumerate(it.lines) if "Source" in line and "Key" in line)
         assert "──" in it.lines[head], it.text
         assert it.lines[head].index("──") > 100
     async with driven(size=(80, 24)) as it:
-        await it.press("2", "enter")
-        await it.shows("retention.ms")
+        await it.press("2", "enter", shows="retention.ms")
         assert "──" not in it.line("Source")
 
 
@@ -275,6 +226,5 @@ async def test_the_theme_is_the_terminals_until_one_is_chosen(monkeypatch: pytes
         it.app.post_message(Background(is_light=True))
         await it.press("2")
         assert it.app.theme == DARK.name
-        await it.command("theme pink")
-        await it.shows("dark")
+        await it.command("theme pink", shows="dark")
         assert "ansi" in it.text

@@ -24,19 +24,16 @@ async def test_another_topic_opens_at_its_top_with_its_overrides_in_sight() -> N
     made = cluster()
     made.configs[topic_resource("payments")] = {"flush.ms": "1000"}
     async with driven(ModelClient(made), size=(80, 16)) as it:
-        await it.press("j", "enter")
-        await it.shows("2 overrides of")
+        await it.press("j", "enter", shows="2 overrides of")
         await it.press("G")
         await it.until(lambda: "cleanup.policy" not in it.text)
-        await it.press("escape", "j", "enter")
-        await it.shows("topic payments")
+        await it.press("escape", "j", "enter", shows="topic payments")
         await it.until(lambda: it.line("flush.ms").startswith("▸O"))
 
 
 async def test_the_same_topic_opens_where_it_was_left() -> None:
     async with driven(size=(80, 16)) as it:
-        await it.press("j", "enter")
-        await it.shows("2 overrides of")
+        await it.press("j", "enter", shows="2 overrides of")
         await it.press("j")
         line = next(line for line in it.lines if line.startswith("▸"))
         await it.press("escape", "enter")
@@ -46,8 +43,7 @@ async def test_the_same_topic_opens_where_it_was_left() -> None:
 async def test_lag_is_read_on_each_tick_and_says_when_it_was_where_it_is_older() -> None:
     client = ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
     async with driven(client) as it:
-        await it.press("6")
-        await it.shows("42")
+        await it.press("6", shows="42")
         client.groups["billing"] = lag("orders", 5, 0, 41)
         await it.shows("46")
         assert "lag as of" not in it.text

@@ -7,55 +7,46 @@ from typing import Any
 
 from console.admin.errors import BrokerError
 from console.model.failure import Failure
-from tests.tui.console_app import cluster, driven
+from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
 
 
-async def test_below_a_row_stands_what_is_deleted() -> None:
-    async with driven() as it:
-        await it.command("set topic payments retention.ms=1d; set topic audit retention.ms=30d")
-        await it.press("7")
-        await it.shows("MiB are deleted within minutes")
-        place = next(number for number, line in enumerate(it.lines) if "retention.ms" in line)
-        assert it.lines[place + 1].strip() == "10 MiB are deleted within minutes"
-        assert it.text.count("deleted") == 1  # 30 days are longer than before
+async def test_below_a_row_stands_what_is_deleted(it: Driven) -> None:
+    await it.command("set topic payments retention.ms=1d; set topic audit retention.ms=30d")
+    await it.press("7", shows="MiB are deleted within minutes")
+    place = next(number for number, line in enumerate(it.lines) if "retention.ms" in line)
+    assert it.lines[place + 1].strip() == "10 MiB are deleted within minutes"
+    assert it.text.count("deleted") == 1  # 30 days are longer than before
 
 
-async def test_below_a_row_stands_who_else_is_changed_and_what_is_wrong() -> None:
-    async with driven() as it:
-        await it.command("set broker <default> log.preallocate=true")
-        await it.command("set user <default> producer_byte_rate=1MB/s")
-        await it.press("7")
-        await it.shows("2 brokers inherit it, 0 shadow it")
-        await it.shows("on each of 2 brokers: up to 2 MB/s in all")
-        await it.shows("2 entities have a stronger limit and do not move")
-        await it.shows("! throttles-everyone: it holds for every user that has no limit")
-        # The row of another value has another meaning, and the old one does not stay.
-        await it.command("set user <default> producer_byte_rate=20MB/s")
-        await it.until(lambda: "throttles-everyone" not in it.text)
-        await it.shows("up to 40 MB/s in all")
+async def test_below_a_row_stands_who_else_is_changed_and_what_is_wrong(it: Driven) -> None:
+    await it.command("set broker <default> log.preallocate=true")
+    await it.command("set user <default> producer_byte_rate=1MB/s")
+    await it.press("7", shows="2 brokers inherit it, 0 shadow it")
+    await it.shows("on each of 2 brokers: up to 2 MB/s in all", "2 entities have a stronger limit and do not move")
+    await it.shows("! throttles-everyone: it holds for every user that has no limit")
+    # The row of another value has another meaning, and the old one does not stay.
+    await it.command("set user <default> producer_byte_rate=20MB/s")
+    await it.until(lambda: "throttles-everyone" not in it.text)
+    await it.shows("up to 40 MB/s in all")
 
 
 async def test_the_question_tells_what_is_deleted_and_asks_at_once() -> None:
     client = Slow(cluster())
     async with driven(client) as it:
         await it.command("set topic payments retention.ms=0")
-        await it.press("7", "A")
-        await it.shows("Type accept, for 1 warning")
+        await it.press("7", "A", shows="Type accept, for 1 warning")
         await it.type("acc")
         assert "10 MiB" not in it.text
         client.goes_on.set()
         await it.shows("10 MiB are deleted within minutes")
-        await it.type("ept")
-        await it.press("enter")
-        await it.shows("applied: 1 entity")
+        await it.type("ept", "enter", shows="applied: 1 entity")
 
 
 async def test_what_can_not_be_read_is_said() -> None:
     async with driven(Denied(cluster())) as it:
         await it.command("set topic payments retention.ms=1d")
-        await it.press("7")
-        await it.shows("how much is deleted is not known: CLUSTER_AUTHORIZATION_FAILED")
+        await it.press("7", shows="how much is deleted is not known: CLUSTER_AUTHORIZATION_FAILED")
         await it.shows("7 Plan*1")
 
 

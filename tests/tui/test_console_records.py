@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from console.embedded.brokers import ThreadedCluster
 from console.model.record_masks import mask_path
 from tests.embedded.poisoned import HOSTILE, POISON, poisoned
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
-
-@pytest.fixture(scope="module")
-def records() -> Iterator[ThreadedCluster]:
-    """A group stands on a record that is not JSON."""
-    with poisoned() as running:
-        yield running
+records = worlds.running(poisoned, scope="module")
+"""A group stands on a record that is not JSON."""
 
 
 def rows(it: Driven) -> list[str]:
@@ -26,12 +19,9 @@ def rows(it: Driven) -> list[str]:
 
 async def test_the_record_that_a_group_stands_on_is_told_apart(records: ThreadedCluster) -> None:
     async with driven_on(records) as it:
-        await it.press("6")
-        await it.shows("billing")
-        await it.press("enter")
-        await it.shows("orders")
-        await it.press("v")
-        await it.shows("orders-0  of group billing")
+        await it.press("6", shows="billing")
+        await it.press("enter", shows="orders")
+        await it.press("v", shows="orders-0  of group billing")
         await it.shows("00 01 fe")
         first, *others = rows(it)
         assert "!" in first
@@ -40,120 +30,89 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
         assert not any("!" in line for line in others)
         assert all('{"id"' in line for line in others)
         await it.shows("group billing stands here; its value is unlike the others")
-        await it.press("j", "x")
-        await it.shows("skip group billing topic orders partition 0 2")
+        await it.press("j", "x", shows="skip group billing topic orders partition 0 2")
         await it.press("escape", "k", "x", "enter")
         await it.until(lambda: len(it.app.session.plan) == 1)
         (staged,) = it.app.session.plan.staged
         assert staged.edit.target.group == "billing"
         await it.press("k")
-        await it.press("enter")
-        await it.shows("offset 3")
-        await it.shows("10 bytes, binary")
-        await it.shows("00 01 fe 20")
-        await it.shows("trace")
-        await it.shows("t-3")
+        await it.press("enter", shows="offset 3")
+        await it.shows("10 bytes, binary", "00 01 fe 20", "trace", "t-3")
 
 
 async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 40)) as it:
-        await it.press("2")
-        await it.shows("orders")
-        await it.press("v")
-        await it.shows("10 records, 2 partitions")
+        await it.press("2", shows="orders")
+        await it.press("v", shows="10 records, 2 partitions")
         assert len(rows(it)) == 10
         # Hostile text is harmless: no control character, no override, brackets as they are.
         assert HOSTILE not in it.text
-        await it.press("o")
-        await it.shows("first 10")
-        await it.press("t")
-        await it.shows("[red]")
+        await it.press("o", shows="first 10")
+        await it.press("t", shows="[red]")
         assert "\u202e" not in it.text
         assert "\\u202e" in it.text
-        await it.press("t", "t")
-        await it.shows("6b 65 79")
-        await it.press("m")
-        await it.shows("3 records")
-        await it.command("records topic orders partition 0 json $.items[0].price>=8")
-        await it.shows("2 records of 10 looked at")
+        await it.press("t", "t", shows="6b 65 79")
+        await it.press("m", shows="3 records")
+        await it.command("records topic orders partition 0 json $.items[0].price>=8", shows="2 records of 10 looked at")
         assert len(rows(it)) == 2
-        await it.press("e")
-        await it.shows("records topic orders partition 0 json '$.items[0].price>=8'")
+        await it.press("e", shows="records topic orders partition 0 json '$.items[0].price>=8'")
         await it.press("escape")
-        await it.command("records topic orders partition 0 text nothing-has-this")
-        await it.shows("none of 10 records passes")
-        await it.command("records topic orders partition 9")
-        await it.shows("has no partition 9")
+        await it.command("records topic orders partition 0 text nothing-has-this", shows="none of 10 records passes")
+        await it.command("records topic orders partition 9", shows="has no partition 9")
 
 
 async def test_a_value_is_shown_whole_in_the_details(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 40)) as it:
-        await it.command("records topic orders partition 0 last 1")
-        await it.shows('{"id": 9')
-        await it.press("enter")
-        await it.shows('"items": [')
+        await it.command("records topic orders partition 0 last 1", shows='{"id": 9')
+        await it.press("enter", shows='"items": [')
         for part in ("CreateTime", "compression gzip", "key-9", "trace", '"price": 9'):
             assert part in it.text
         await it.press("escape")
-        await it.command("records topic orders partition 1 from offset 2")
-        await it.shows("xxxx")
-        await it.press("enter")
-        await it.shows("900,000 bytes")
+        await it.command("records topic orders partition 1 from offset 2", shows="xxxx")
+        await it.press("enter", shows="900,000 bytes")
         assert "null" in it.text
 
 
 async def test_hidden_contents_are_shown_by_a_key_for_this_view_alone(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24), records="hidden") as it:
-        await it.command("records topic orders partition 0")
-        await it.shows("••••")
+        await it.command("records topic orders partition 0", shows="••••")
         for secret in ("key-", '"id"', "poison", "t-3"):
             assert secret not in it.text
-        await it.press("enter")
-        await it.shows("Value")
+        await it.press("enter", shows="Value")
         assert "key-" not in it.text
         assert "poison" not in it.text
-        await it.press("escape", "s")
-        await it.shows("key-9")
-        await it.command("records topic orders partition 0 first 5")
-        await it.shows("••••")
+        await it.press("escape", "s", shows="key-9")
+        await it.command("records topic orders partition 0 first 5", shows="••••")
         assert "key-" not in it.text
 
 
 async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24), mask=(mask_path("$.**.price"),)) as it:
-        await it.command("records topic orders partition 0")
-        await it.shows('"id":9,"items":[{"price":"••••"}]')
+        await it.command("records topic orders partition 0", shows='"id":9,"items":[{"price":"••••"}]')
         await it.shows("fields masked")
         assert "poison" not in it.text
-        await it.press("t", "t", "t")
-        await it.shows("as hex")
+        await it.press("t", "t", "t", shows="as hex")
         assert b'price": 9'.hex(" ") not in it.text
-        await it.press("t", "G", "enter")
-        await it.shows('"price": "••••"')
+        await it.press("t", "G", "enter", shows='"price": "••••"')
         assert '"price": 9' not in it.text
         await it.press("escape", "y")
         assert it.app.clipboard == '{"id":9,"items":[{"price":"••••"}]}'
-        await it.press("s")
-        await it.shows("nothing is hidden in this context")
-        await it.command("records topic orders partition 0 json $.items[0].price=9")
-        await it.shows("none of 10 records passes")
+        await it.press("s", shows="nothing is hidden in this context")
+        await it.command("records topic orders partition 0 json $.items[0].price=9", shows="none of 10 records passes")
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:
     async with driven_on(records, records="never") as it:
         await it.shows("orders")
-        await it.press("v")
-        await it.shows('records = "never"')
+        await it.press("v", shows='records = "never"')
         await it.press("escape")
-        await it.command("records topic orders")
-        await it.shows("no records are read")
+        await it.command("records topic orders", shows="no records are read")
         assert it.app.navigator.place.view == "topics"
 
 
 async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster) -> None:
     async with driven_on(records) as it:
-        await it.command("records topic orders partition 0 last 3")
-        await it.shows("3 records")
+        await it.command("records topic orders partition 0 last 3", shows="3 records")
         view = it.app.view
         first = view.inputs()[0]
         await view.read()
@@ -165,17 +124,11 @@ async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster
 
 async def test_the_records_of_a_partition(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24)) as it:
-        await it.press("2")
-        await it.shows("orders")
-        await it.press("enter")
-        await it.shows("retention.ms")
-        await it.press("tab")
-        await it.shows("Leader")
-        await it.press("j", "v")
-        await it.shows("records orders-1  last 10")
+        await it.press("2", shows="orders")
+        await it.press("enter", shows="retention.ms")
+        await it.press("tab", shows="Leader")
+        await it.press("j", "v", shows="records orders-1  last 10")
         await it.shows("3 records, 0–2 of 0–2")
-        await it.press("c")
-        await it.shows("uncommitted")
+        await it.press("c", shows="uncommitted")
         await it.shows("3 records")
-        await it.press("f")
-        await it.shows("records topic orders partition 1 from offset")
+        await it.press("f", shows="records topic orders partition 1 from offset")

@@ -82,10 +82,8 @@ async def test_steps_and_jumps(record: Path) -> None:
         await it.press("left_curly_bracket")
         assert app_of(it).at_ms < down
         assert "broker 3 is down" not in it.text
-        await it.press(*["left_square_bracket"] * 30)
-        await it.shows("this is the beginning of the record")
-        await it.press(*["right_curly_bracket"] * 30)
-        await it.shows("nothing changes later in the record")
+        await it.press(*["left_square_bracket"] * 30, shows="this is the beginning of the record")
+        await it.press(*["right_curly_bracket"] * 30, shows="nothing changes later in the record")
 
 
 async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path) -> None:
@@ -105,11 +103,9 @@ async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path)
 async def test_every_pane_is_of_that_time(record: Path) -> None:
     """A topic that was made later is not there before, and there again after."""
     async with replaying(record) as it:
-        await it.press("2")
-        await it.shows("orders")
+        await it.press("2", shows="orders")
         assert "refunds" not in it.text
-        await it.press(*["right_square_bracket"] * 60)
-        await it.shows("refunds")
+        await it.press(*["right_square_bracket"] * 60, shows="refunds")
         await it.press(*["left_square_bracket"] * 60)
         await it.until(lambda: "refunds" not in "\n".join(it.lines[3:20]))
 
@@ -117,8 +113,7 @@ async def test_every_pane_is_of_that_time(record: Path) -> None:
 async def test_events_end_at_that_time(record: Path) -> None:
     async with replaying(record) as it:
         await it.press("comma")
-        await it.press(*["right_curly_bracket"] * 30)
-        await it.shows("broker 3")
+        await it.press(*["right_curly_bracket"] * 30, shows="broker 3")
         assert "fenced" in it.text
         await it.press(*["left_square_bracket"] * 60)
         await it.until(lambda: "fenced" not in it.text)
@@ -127,8 +122,7 @@ async def test_events_end_at_that_time(record: Path) -> None:
 async def test_it_plays(record: Path) -> None:
     async with replaying(record) as it:
         before = app_of(it).at_ms
-        await it.press("p", "p")
-        await it.shows("×10")
+        await it.press("p", "p", shows="×10")
         await it.until(lambda: app_of(it).at_ms == app_of(it).record.diagnosis.ends_ms)
         assert before < app_of(it).at_ms
         await it.shows("paused")
@@ -136,8 +130,7 @@ async def test_it_plays(record: Path) -> None:
 
 async def test_what_is_not_in_the_record_is_said(record: Path) -> None:
     async with replaying(record) as it:
-        await it.press("3")
-        await it.shows("NOT_RECORDED")
+        await it.press("3", shows="NOT_RECORDED")
         assert "by itself" not in it.text
 
 
@@ -150,12 +143,9 @@ def test_nothing_is_tried_again_in_a_replay() -> None:
 
 async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
     async with replaying(record) as it:
-        await it.press("2")
-        await it.shows("orders")
-        await it.press("D")
-        await it.shows("a replay can't be changed")
-        await it.command("set topic orders retention.ms=1d")
-        await it.shows("READ_ONLY: a replay can't be changed")
+        await it.press("2", shows="orders")
+        await it.press("D", shows="a replay can't be changed")
+        await it.command("set topic orders retention.ms=1d", shows="READ_ONLY: a replay can't be changed")
         assert not it.app.session.plan.staged
 
 
@@ -165,8 +155,7 @@ async def test_a_time_can_be_named(record: Path) -> None:
         ends = app.record.diagnosis.ends_ms
         await it.command("at 1s")
         assert ends - 6000 < app.at_ms <= ends - 1000
-        await it.command("at 2020-01-01T00:00")
-        await it.shows("the record begins at")
+        await it.command("at 2020-01-01T00:00", shows="the record begins at")
 
 
 async def test_the_time_line_fits(record: Path) -> None:

@@ -10,10 +10,9 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.model.record_masks import mask_path
+from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.older_brokers import like
 from tests.support.registry_server import Bad, RegistryServer, registry
@@ -30,10 +29,7 @@ SCHEMA = json.dumps(
 )
 
 
-@pytest.fixture
-def schemas() -> Iterator[RegistryServer]:
-    with registry() as running:
-        yield running
+schemas = worlds.running(registry)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +40,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 async def _fill(running: ThreadedCluster) -> None:
-    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    link = Link(worlds.settings(running))
     await make_topic(link, "orders", partitions=1, retention_ms="-1")
     await link.close()
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
@@ -59,43 +55,33 @@ async def test_hex_until_the_registry_answers(cluster: ThreadedCluster, schemas:
     schemas.register("orders-value", SCHEMA)
     schemas.bad["/schemas/ids/1"] = Bad(silent=True)
     async with driven_on(cluster, size=(120, 24), schemas=schemas.settings) as it:
-        await it.command("records topic orders")
-        await it.shows("(id 1) 00 00 00 00 01")
+        await it.command("records topic orders", shows="(id 1) 00 00 00 00 01")
         await it.shows("its schema is asked for")
         await it.press("j")  # no key waits for it
         del schemas.bad["/schemas/ids/1"]
         schemas.released.set()
         await it.shows("value, schema id 1: ")
-        await it.press("r")
-        await it.shows("(id 2) 00 00 00 00 02 02")
+        await it.press("r", shows="(id 2) 00 00 00 00 02 02")
 
 
 async def test_decoded_records_and_why_one_is_not(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     schemas.register("orders-value", SCHEMA)
     async with driven_on(cluster, size=(120, 30), schemas=schemas.settings) as it:
-        await it.command("records topic orders")
-        await it.shows('{"id":2,"email":"alice"}')
+        await it.command("records topic orders", shows='{"id":2,"email":"alice"}')
         assert " avro " in it.text
-        await it.press("G")
-        await it.shows("value, schema id 2: the registry answers 404: Schema not found")
-        await it.press("k", "enter")
-        await it.shows('"email": "alice"')
-        await it.shows("schema orders-value version 1, id 1")
-        await it.shows("12 bytes, avro")
+        await it.press("G", shows="value, schema id 2: the registry answers 404: Schema not found")
+        await it.press("k", "enter", shows='"email": "alice"')
+        await it.shows("schema orders-value version 1, id 1", "12 bytes, avro")
         await it.press("escape", "y")
         assert it.app.clipboard == '{"id":2,"email":"alice"}'
-        await it.press("t", "t", "t")
-        await it.shows("00 00 00 00 01 04 0a")
-        await it.command("records topic orders json $.id>=1")
-        await it.shows("2 records of 4 looked at")
+        await it.press("t", "t", "t", shows="00 00 00 00 01 04 0a")
+        await it.command("records topic orders json $.id>=1", shows="2 records of 4 looked at")
 
 
 async def test_masked_fields_of_decoded_records(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
     schemas.register("orders-value", SCHEMA)
     async with driven_on(cluster, size=(120, 30), schemas=schemas.settings, mask=(mask_path("$.email"),)) as it:
-        await it.command("records topic orders")
-        await it.shows('{"id":2,"email":"••••"}')
+        await it.command("records topic orders", shows='{"id":2,"email":"••••"}')
         assert "alice" not in it.text
-        await it.press("t", "t", "t")
-        await it.shows("as hex")
+        await it.press("t", "t", "t", shows="as hex")
         assert b"alice".hex(" ") not in it.text

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.scenarios.test_tiered import seed
+from tests.support import worlds
 from tests.tui.console_app import driven_on
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(seed)
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=1), seed)
 
 
 async def test_partitions(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, (200, 60)) as it:
         await it.command("topics cold")
-        await it.press("enter", "tab")
-        await it.shows("Partition")
-        await it.shows("tiered to 999, local from 800")
-        await it.shows("none tiered")
+        await it.press("enter", "tab", shows="Partition")
+        await it.shows("tiered to 999, local from 800", "none tiered")
         await it.command("topics plain")
-        await it.press("enter", "tab")
-        await it.shows("plain")
+        await it.press("enter", "tab", shows="plain")
         await it.shows("Partition")
         assert "tiered" not in it.text
 
 
 async def test_describe(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, (200, 60)) as it:
-        await it.command("describe topic cold")
-        await it.shows("To copy from")
+        await it.command("describe topic cold", shows="To copy from")
         words = next(line for line in it.lines if "1,000" in line or " 1000 " in line).split()
         assert {"800", "999"} <= {word.replace(",", "") for word in words}

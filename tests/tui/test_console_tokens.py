@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,16 +20,14 @@ from console.flight.flight_reader import FlightReader
 from console.model.secret import Secret
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
 ALICE = {"alice": Secret("a")}
 SIZES = [(80, 24), (200, 60)]
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1, sasl=SaslSpec(plain=ALICE))) as cluster:
-        yield cluster
+running = worlds.cluster(ClusterSpec(brokers=1, sasl=SaslSpec(plain=ALICE)), scope="module")
 
 
 @pytest.fixture
@@ -59,14 +57,11 @@ async def as_alice(cluster: ThreadedCluster, size: tuple[int, int] = (80, 24)) -
 async def made(it: Driven, words: str) -> str:
     """Make a token by the pane's key; its id."""
     before = it.app.session.snapshot.tokens.keys()
-    await it.press("ctrl+k")
-    await it.shows("delegation tokens")
+    await it.press("ctrl+k", shows="delegation tokens")
     await it.press("n")
-    await it.type(words)
-    await it.press("enter")
+    await it.type(words, "enter")
     await it.until(lambda: len(it.app.session.plan) == 1)
-    await it.press("7", "A")
-    await it.shows("Apply")
+    await it.press("7", "A", shows="Apply")
     await it.press("y")
     await it.until(lambda: len(it.app.session.plan) == 0)
     await it.until(lambda: it.app.session.snapshot.tokens.keys() > before)
@@ -77,34 +72,26 @@ async def made(it: Driven, words: str) -> str:
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_token_is_made_renewed_and_expired(cluster: ThreadedCluster, size: tuple[int, int]) -> None:
     async with as_alice(cluster, size) as it:
-        await it.press("ctrl+k")
-        await it.shows("there is no token that you may see")
+        await it.press("ctrl+k", shows="there is no token that you may see")
         short = await made(it, "renewers=User:bob lifetime=1h")
         long = await made(it, "lifetime=7d")
-        await it.command("tokens")
-        await it.shows("1 token within an hour of the end")
+        await it.command("tokens", shows="1 token within an hour of the end")
         assert [row.id for row in it.app.query_one("#view-tokens").rows()] == [short, long]  # type: ignore[attr-defined]
-        await it.press("enter")
-        await it.shows("its owner and User:bob")
-        await it.press("escape", "j", "e")
-        await it.shows(f"token renew {long} for")
+        await it.press("enter", shows="its owner and User:bob")
+        await it.press("escape", "j", "e", shows=f"token renew {long} for")
         await it.press("escape", "k", "x")
         await it.until(lambda: len(it.app.session.plan) == 1)
         (staged,) = it.app.session.plan.staged
         assert staged.edit.id == short  # type: ignore[attr-defined]
-        await it.press("7", "o")
-        await it.shows("delegation tokens")
-        await it.press("exclamation_mark")
-        await it.shows("1 of 2")
+        await it.press("7", "o", shows="delegation tokens")
+        await it.press("exclamation_mark", shows="1 of 2")
 
 
 async def test_tokens_that_come_and_go_are_events(cluster: ThreadedCluster) -> None:
     async with as_alice(cluster) as it:
-        await it.press("ctrl+k")
-        await it.shows("there is no token")
+        await it.press("ctrl+k", shows="there is no token")
         token = await made(it, "lifetime=7d")
-        await it.press("comma")
-        await it.shows("until ")
+        await it.press("comma", shows="until ")
         assert token in it.line("until ")
 
 
@@ -139,5 +126,4 @@ async def test_what_proves_a_token_is_in_no_file(
 async def test_without_a_login_it_says_so() -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as plain:
         async with driven_on(plain, start_pane="acls") as it:
-            await it.press("ctrl+k")
-            await it.shows("DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
+            await it.press("ctrl+k", shows="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")

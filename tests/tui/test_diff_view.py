@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tui.stage import Stage
+from tests.tui.stage import Stage, shown
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineMessage
 
@@ -55,9 +55,7 @@ async def test_changes_stand_under_their_groups_with_what_came_of_them() -> None
 
 
 async def test_the_cursor_steps_over_texts_and_tells_what_it_is_on() -> None:
-    app = Stage(lambda: DiffView(GROUPS), hear=(LineMessage,))
-    async with app.run_test(size=(60, 12)) as pilot:
-        view = app.query_one(DiffView)
+    async with shown(Stage(lambda: DiffView(GROUPS), hear=(LineMessage,)), DiffView, (60, 12)) as (app, pilot, view):
         assert (view.cursor_group, view.cursor_line) == (GROUPS[0], None)
         await pilot.press(*"jjjjjj", "enter")
         assert view.cursor_line == GROUPS[2].lines[0]
@@ -68,9 +66,7 @@ async def test_the_cursor_steps_over_texts_and_tells_what_it_is_on() -> None:
 
 
 async def test_the_cursor_stays_on_its_change_when_others_settle() -> None:
-    app = Stage(lambda: DiffView(GROUPS))
-    async with app.run_test(size=(60, 6)) as pilot:
-        view = app.query_one(DiffView)
+    async with shown(Stage(lambda: DiffView(GROUPS)), DiffView, (60, 6)) as (app, pilot, view):
         view.move_cursor("dirs")
         view.set_groups(GROUPS[1:])
         await pilot.pause()
@@ -81,9 +77,7 @@ async def test_the_cursor_stays_on_its_change_when_others_settle() -> None:
 
 
 async def test_texts_are_wrapped_anew_in_another_width() -> None:
-    app = Stage(lambda: DiffView(GROUPS))
-    async with app.run_test(size=(60, 12)) as pilot:
-        view = app.query_one(DiffView)
+    async with shown(Stage(lambda: DiffView(GROUPS)), DiffView, (60, 12)) as (_, pilot, view):
         view.move_cursor("acl")
         await pilot.resize_terminal(120, 12)
         await pilot.pause()
@@ -100,9 +94,7 @@ LONG = DiffGroup(
 
 
 async def test_sides_that_do_not_fit_are_told_in_full_below_and_only_then() -> None:
-    app = Stage(lambda: DiffView([LONG]))
-    async with app.run_test(size=(60, 6)) as pilot:
-        view = app.query_one(DiffView)
+    async with shown(Stage(lambda: DiffView([LONG])), DiffView, (60, 6)) as (app, pilot, view):
         lines = app.screen_lines()
         assert lines[1].startswith("     follower.throttled  0:1,0:2,1:2 (t…  →  0:1,0:2,1:2,1:…")
         assert lines[2:4] == ["        0:1,0:2,1:2 (topic) → 0:1,0:2,1:2,1:3 (topic)", "        why"]
@@ -131,9 +123,7 @@ async def test_a_long_change_takes_no_room_from_the_others() -> None:
 async def test_a_hundred_thousand_changes_open_at_once() -> None:
     lines = [DiffLine(number, f"key.{number}", "1", "2", below=[("!", "")] * (number % 2)) for number in range(100_000)]
     groups = [DiffGroup("one", "topic orders", lines)]
-    app = Stage(lambda: DiffView())
-    async with app.run_test(size=(60, 12)) as pilot:
-        view = app.query_one(DiffView)
+    async with shown(Stage(lambda: DiffView()), DiffView, (60, 12)) as (app, pilot, view):
         started = time.process_time()
         view.set_groups(groups)
         await pilot.press("G")

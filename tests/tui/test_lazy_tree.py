@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.geometry import Offset
 
-from tests.tui.stage import Stage
+from tests.tui.stage import Stage, shown
 from widgets import lazy_tree
 from widgets.line_view import LineView
 from widgets.row_source import Column
@@ -199,9 +200,7 @@ async def test_nodes_stand_under_their_parents_with_their_columns() -> None:
 
 
 async def test_children_are_asked_for_once_and_shown_when_they_come() -> None:
-    app = stage(QUOTAS, unread=["user alice"])
-    async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(lazy_tree.LazyTree)
+    async with shown(stage(QUOTAS, unread=["user alice"]), lazy_tree.LazyTree, (44, 8)) as (app, pilot, view):
         await pilot.press("j", "enter")
         assert [(type(message), message.key) for message in app.heard] == [
             (lazy_tree.LazyTree.Opened, "user alice"),
@@ -217,9 +216,7 @@ async def test_children_are_asked_for_once_and_shown_when_they_come() -> None:
 
 
 async def test_right_opens_and_goes_in_left_closes_and_goes_out() -> None:
-    app = stage(QUOTAS)
-    async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(lazy_tree.LazyTree)
+    async with shown(stage(QUOTAS), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
         places = []
         for key in ["j", "right", "right", "l", "left", "left", "h"]:
             await pilot.press(key)
@@ -244,9 +241,7 @@ async def test_enter_on_a_leaf_selects_it() -> None:
 
 async def test_what_was_open_inside_a_closed_node_opens_with_it() -> None:
     names = {"": ["a", "z"], "a": ["b"], "b": ["c"]}
-    app = stage(names, opened=[(None, "a"), ("a", "b")])
-    async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(lazy_tree.LazyTree)
+    async with shown(stage(names, opened=[(None, "a"), ("a", "b")]), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
         assert view.line_count() == 4
         view.close_node("a")
         assert (view.line_count(), view.is_open("b")) == (2, False)
@@ -263,20 +258,11 @@ async def test_closing_a_parent_takes_the_cursor_out_of_it() -> None:
         assert view.cursor_key == "user alice"
 
 
-async def test_a_click_on_the_sign_opens() -> None:
-    app = stage(QUOTAS)
-    async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(lazy_tree.LazyTree)
-        await pilot.click(view, offset=Offset(3, 2))
-        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", True)
-
-
-async def test_a_click_beside_the_sign_moves_the_cursor() -> None:
-    app = stage(QUOTAS)
-    async with app.run_test(size=(44, 8)) as pilot:
-        view = app.query_one(lazy_tree.LazyTree)
-        await pilot.click(view, offset=Offset(10, 2))
-        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", False)
+@pytest.mark.parametrize(("column", "opens"), [(3, True), (10, False)], ids=["on its sign", "next to it"])
+async def test_a_click_moves_the_cursor_and_on_the_sign_opens(column: int, *, opens: bool) -> None:
+    async with shown(stage(QUOTAS), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
+        await pilot.click(view, offset=Offset(column, 2))
+        assert (view.cursor_key, view.is_open("user alice")) == ("user alice", opens)
 
 
 # -- labels that are longer than their column --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from textual.geometry import Offset
 from textual.strip import Strip
 
-from tests.tui.stage import Stage
+from tests.tui.stage import Stage, shown
 from themes import ANSI
 from widgets import cells as widgets_cells
 from widgets.columns import GAP, MOST_BLANK, ColumnView, fold, lay_out
@@ -184,9 +184,7 @@ def test_columns_fit_their_width_and_the_important_ones_stay(
 
 
 async def test_keys_move_the_cursor_and_each_place_is_told_once() -> None:
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (app, pilot, table):
         for key, index in [
             ("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("pagedown", 10), ("ctrl+d", 15), ("ctrl+u", 10),
             ("pageup", 0), ("G", 99), ("j", 99), ("g", 0), ("end", 99), ("home", 0),
@@ -199,9 +197,7 @@ async def test_keys_move_the_cursor_and_each_place_is_told_once() -> None:
 
 
 async def test_one_line_further_scrolls_one_line() -> None:
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (_, pilot, table):
         for _ in range(10):
             await pilot.press("j")
         assert table.visible_range == range(1, 11)
@@ -209,9 +205,7 @@ async def test_one_line_further_scrolls_one_line() -> None:
 
 
 async def test_enter_and_double_click_select_and_a_click_moves() -> None:
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (app, pilot, table):
         await pilot.press("j", "enter")
         await pilot.click(table, offset=Offset(5, 4))
         assert table.cursor_key == 3
@@ -225,9 +219,7 @@ async def test_enter_and_double_click_select_and_a_click_moves() -> None:
 async def test_the_wheel_scrolls_and_leaves_the_cursor() -> None:
     from textual.events import MouseScrollDown
 
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (_, pilot, table):
         await pilot._post_mouse_events([MouseScrollDown], table, button=0)
         assert table.visible_range == range(3, 13)
         assert table.cursor_key == 0
@@ -275,9 +267,7 @@ async def test_sorting_is_asked_for_by_key_and_by_click_and_shown() -> None:
 async def test_only_lines_that_changed_are_painted() -> None:
     values = dict.fromkeys(range(100), "1")
     rows = ListRows(range(100), lambda row: row, lambda row: ["", f"topic-{row}", values[row], ""])
-    app = Stage(lambda: Counted(COLUMNS, rows))
-    async with app.run_test(size=(40, 21)) as pilot:
-        table = app.query_one(Counted)
+    async with shown(Stage(lambda: Counted(COLUMNS, rows)), Counted, (40, 21)) as (_, pilot, table):
         await pilot.pause()
         table.painted.clear()
         await pilot.press("j")
@@ -317,9 +307,7 @@ async def test_only_rows_on_screen_are_asked_for() -> None:
 
 
 async def test_the_cursor_comes_back_when_a_filter_goes() -> None:
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (_, pilot, table):
         await pilot.press("G", "k", "k")
         table.set_rows(RowView(topics(range(100)), range(0, 100, 2)))
         assert table.cursor_key == 98
@@ -328,9 +316,7 @@ async def test_the_cursor_comes_back_when_a_filter_goes() -> None:
 
 
 async def test_the_cursor_does_not_jump_back_to_a_row_that_was_gone() -> None:
-    app = stage(topics(range(100)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(100))), RowTable, (40, 11)) as (_, pilot, table):
         await pilot.press("j", "j")
         table.set_rows(topics([0, 1, *range(3, 100)]))
         assert table.cursor_key == 3
@@ -387,9 +373,7 @@ def test_a_held_place_is_found_by_key_or_by_its_neighbours(
     )
 )
 async def test_cursor_and_place_stay_on_their_keys_through_any_changes(steps: list[tuple[str, list[int]]]) -> None:
-    app = stage(topics(range(40)))
-    async with app.run_test(size=(40, 11)) as pilot:
-        table = app.query_one(RowTable)
+    async with shown(stage(topics(range(40))), RowTable, (40, 11)) as (_, pilot, table):
         wanted: object = 0
         for key, order in steps:
             if key == "wheel":
