@@ -632,8 +632,8 @@ async def test_a_preferred_replica_that_is_away_stays_away(
     assert f"broker {FIRST} leads it" in refused.refused[0].reason
 
 
-def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
-    return partitions.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
+def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
+    return changes.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
 
 
 @BOTH
