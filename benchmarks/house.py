@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.house [--root DIR]``: lines, and those with code; Protocols; functions that take a `Session`, or
 a value that holds one; names of modules that stand in several rooms; classes with many methods; docstrings that say
-what a function takes; how many files something new of each sort touches. DIR: another checkout, to compare; nothing new
-is added to that.
+what a function takes; how many files something new of each sort touches. DIR: another checkout, to
+compare.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -28,8 +26,11 @@ from benchmarks.figures import report, report_ratio
 HERE = Path(__file__).parents[1]
 PRODUCT, TESTS = ("console", "widgets", "themes"), ("tests",)
 MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
-MOST_TOUCHED = {"type of resource": 6, "verb": 3, "column": 1, "cause": 1, "kind of edit": 3}
-"""Files that something new of a sort touches, tests and pages that are made aside."""
+MOST_TOUCHED = {
+    "type of resource": 2, "verb": 2, "query": 2, "column": 1, "cause": 1, "kind of edit": 2, "part of the snapshot": 8,
+}  # fmt: skip
+"""Files that something new of a sort touches, tests and pages that are made aside; a kind of edit without its verb, and
+where another kind's request carries it."""
 MOST_CODE = 75_000
 """Lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
@@ -37,6 +38,13 @@ WIDE = 6
 """Names from which on a module is imported whole: its name at each use says where a name comes from."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders with a file for each noun."""
+HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
+"""Ends of expressions that hold names of parts of the snapshot."""
+TAKE_PARTS = {"whole_parts", "with_failures", "with_part", "_part", "_fail", "_marked", "problems", "unread"}
+TAKE_PARTS |= {"nothing_text", "_read_at", "_simple", "_table", "found", "read", "ReadFailure", "Needs", "about"}
+"""Functions that take names of parts."""
+ARE_PARTS = frozenset({"PARTS", "_PARTS", "NEEDS", "READ", "_READ", "VITAL", "BLOCKING"})
+"""Constants that hold names of parts."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -240,36 +248,45 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
-def touched_by_new() -> dict[str, int]:
-    """Return the files that something new of each sort touches: the most of several, in copies of this tree.
+def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
+    """Return the names of parts of the snapshot that are literals where the table's constants belong.
 
-    A kind of edit is counted without its verb, and without a request of its own, which takes those of `OF_REQUEST`.
+    Each is ``path:line: name``. Such a place is compared with, or an index of, what holds names of parts; or it is
+    an argument of a function that takes them, or a constant that holds them.
     """
-    from tests.support import (
-        throwaway_cause,
-        throwaway_column,
-        throwaway_kind,
-        throwaway_part,
-        throwaway_type,
-        throwaway_verb,
-    )
-    from tests.support.walking import copy_of_product, touched
-
-    def files(add: Callable[[Path], object]) -> int:
-        with TemporaryDirectory() as folder:
-            tree = copy_of_product(Path(folder))
-            add(tree)
-            return len(touched(tree))
-
-    others = len(throwaway_kind.OF_VERB) + len(throwaway_kind.OF_REQUEST)
-    return {
-        "type of resource": files(throwaway_type.add_to),
-        "verb": max(files(partial(throwaway_verb.add_to, verb=verb)) for verb in throwaway_verb.MODULES),
-        "column": max(files(partial(throwaway_column.add_to, noun=noun)) for noun in throwaway_column.COLUMNS),
-        "part of the snapshot": files(throwaway_part.add_to),
-        "cause": files(throwaway_cause.add_to),
-        "kind of edit": files(throwaway_kind.add_to) - others,
+    places = ((module, place) for module in found for node in ast.walk(module.tree) for place in _of_parts(node))
+    literals = {
+        (str(module.path), each.lineno, each.value)
+        for module, place in places
+        for each in ast.walk(place)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value in names
     }
+    return [f"{path}:{line}: {name}" for path, line, name in sorted(literals)]
+
+
+def _of_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions right below a node that hold names of parts alone."""
+    match node:
+        case ast.Compare():
+            sides = (node.left, *node.comparators)
+            if any(_holds_parts(each) for each in sides):
+                yield from (each for each in sides if not isinstance(each, ast.Call))
+        case ast.Subscript() if _holds_parts(node.value):
+            yield node.slice
+        case ast.Call():
+            name = ast.unparse(node.func).rpartition(".")[2]
+            is_get = name == "get" and isinstance(node.func, ast.Attribute) and _holds_parts(node.func.value)
+            if is_get or name in TAKE_PARTS:
+                yield from (each for each in node.args if not isinstance(each, ast.Call | ast.Lambda | ast.BinOp))
+            yield from (each.value for each in node.keywords if each.arg in ("parts", "part", "read_at"))
+        case ast.Assign(targets=targets, value=value) | ast.AnnAssign(target=targets, value=value) if value:
+            targets = targets if isinstance(targets, list) else [targets]
+            if any(isinstance(each, ast.Name) and each.id in ARE_PARTS for each in targets):
+                yield value
+
+
+def _holds_parts(node: ast.expr) -> bool:
+    return ast.unparse(node).endswith(HOLD_PARTS)
 
 
 def main() -> int:
@@ -304,8 +321,10 @@ def main() -> int:
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
     report("docstrings of functions with sections", **sections(product))
     if root == HERE:
-        for sort, count in touched_by_new().items():
-            report_ratio(f"files that a new {sort} touches", count, MOST_TOUCHED[sort])
+        from tests.support.new_concepts import files
+
+        for sort, most in MOST_TOUCHED.items():
+            report_ratio(f"files that a new {sort} touches", len(files(sort)), most)
     return 0
 
 
