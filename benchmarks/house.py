@@ -14,7 +14,7 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,10 @@ class Module(Struct, frozen=True):
     path: Path
     text: str
     tree: ast.Module
+
+
+Count = Callable[[list[Module]], list[str]]
+"""What finds, in modules, places that are to be few."""
 
 
 def modules(root: Path, folders: Iterable[str]) -> list[Module]:
