@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import io
 import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -49,12 +51,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Module(Struct, frozen=True):
+class Module(Struct, frozen=True, dict=True):
     """A file of Python. path: below the root."""
 
     path: Path
     text: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree: a walk takes as long as parsing, and each figure needs one."""
+        return tuple(ast.walk(self.tree))
 
 
 Count = Callable[[list[Module]], list[str]]
@@ -65,17 +72,23 @@ def modules(root: Path, folders: Iterable[str]) -> list[Module]:
     """Return the modules in these folders, by path."""
     files = chain.from_iterable(sorted((root / folder).rglob("*.py")) for folder in folders)
     texts = ((path.relative_to(root), path.read_text("utf-8")) for path in files)
-    return [Module(path, text, ast.parse(text)) for path, text in texts]
+    was_on = gc.isenabled()
+    gc.disable()  # it would walk all trees again and again: parsing takes a quarter of the time without
+    try:
+        return [Module(path, text, ast.parse(text)) for path, text in texts]
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def functions(module: Module) -> Iterator[Function]:
     """Return every function and method of a module."""
-    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
+    return (node for node in module.nodes if isinstance(node, Function))
 
 
 def classes(module: Module) -> Iterator[ast.ClassDef]:
     """Return every class of a module."""
-    return (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    return (node for node in module.nodes if isinstance(node, ast.ClassDef))
 
 
 def names_in(annotation: ast.expr | None) -> set[str]:
@@ -142,7 +155,7 @@ def wide_imports(found: Iterable[Module]) -> list[str]:
     return [
         f"{module.path}: {node.module}"
         for module in modules_
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom) and node.module and len(node.names) >= WIDE
         if node.module.split(".")[0] in PRODUCT and node.module not in packages
     ]
@@ -161,7 +174,7 @@ def with_many_methods(found: Iterable[Module]) -> list[str]:
 def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
     """Return the names by which a module means classes that hold no session. without: those of each module."""
     found = set(without.get(module.path, ()))
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             there = without.get(Path(*node.module.split(".")).with_suffix(".py"), set())
             found |= {each.asname or each.name for each in node.names if each.name in there}
@@ -174,7 +187,7 @@ OWNERS = frozenset({"Session", "SnapshotReader"})
 def owners_in(module: Module) -> frozenset[str]:
     """Return what a module calls the session, and the reader that it is."""
     found = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console.session."):
             found |= {each.asname or each.name for each in node.names if each.name in OWNERS}
         elif isinstance(node, ast.ClassDef) and node.name == "SnapshotReader":
@@ -200,7 +213,7 @@ def lines_of_code(module: Module) -> int:
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in _NO_CODE:
             coded.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, Documented):
             for statement in node.body:
                 if _is_text(statement):  # of the constant before it, or of the whole
@@ -258,7 +271,7 @@ def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
     Each is ``path:line: name``. Such a place is compared with, or an index of, what holds names of parts; or it is
     an argument of a function that takes them, or a constant that holds them.
     """
-    places = ((module, place) for module in found for node in ast.walk(module.tree) for place in _of_parts(node))
+    places = ((module, place) for module in found for node in module.nodes for place in _of_parts(node))
     literals = {
         (str(module.path), each.lineno, each.value)
         for module, place in places

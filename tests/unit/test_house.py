@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import house
+from console.model.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = {
@@ -28,6 +29,10 @@ def product() -> list[house.Module]:
 def test_there_are_few(product: list[house.Module], count: house.Count) -> None:
     found = count(product)
     assert len(found) <= MOST[count], "\n".join(found)
+
+
+def test_parts_of_the_snapshot_have_their_names_in_the_table_alone(product: list[house.Module]) -> None:
+    assert house.part_literals(product, {*Part}) == []
 
 
 METHODS = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(house.MANY_METHODS))

@@ -19,7 +19,6 @@ import pytest
 from benchmarks import house
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
-from console.model.parts import Part
 from tests.support import new_concepts
 from tests.support.new_concepts import ADDED, ROOT, WALKS, Step
 from tests.support.patience import PATIENCE
@@ -103,10 +102,6 @@ def test_a_type_of_a_newer_broker_keeps_its_number() -> None:
     newer = ResourceType(65)
     assert newer.entity == unknown(65)
     assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
-
-
-def test_parts_have_their_names_in_the_table_alone() -> None:
-    assert house.part_literals(house.modules(ROOT, ["console"]), {*Part}) == []
 
 
 # A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.
