@@ -38,9 +38,9 @@ def changed(commit: str) -> list[str]:
 @cache
 def imported(source: str) -> frozenset[str]:
     """Return the modules that a module imports, and what it takes of them as if that were modules."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module]
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return frozenset(
-        name for each in nodes for name in (each.module, *(f"{each.module}.{of.name}" for of in each.names))
+        name for each in nodes for name in (f"{each.module}", *(f"{each.module}.{of.name}" for of in each.names))
     )
 
 
