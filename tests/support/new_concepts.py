@@ -210,7 +210,7 @@ _VERB = (
     Step("answered as JSON", "run -b @ --output json -e tally", ['"lines": ["', " topics"]),
     Step("written", lambda _: unparse(*grammar.parse("touch topic 'a b' 7")), ["touch topic 'a b' 7"]),
     Step("as elsewhere", lambda _: unparse(*grammar.parse("tap topic a 7", Where.BAR)), ["touch topic a 7"]),
-    Step("needed", lambda _: str([*needs(*grammar.parse("touch topic 'a b' 7")).topics]), ["'a b'"]),
+    Step("needed", lambda _: str([*needs(grammar.parse("touch topic 'a b' 7")[0]).topics]), ["'a b'"]),
     Step(
         "helped",
         lambda _: "\n".join("".join(text for text, _ in line) for line in verb_lines("touch", 100)),
